@@ -50,6 +50,7 @@ VERDICTS = (
     "ack floor stuck",
     "losing messages",
     "no leader",
+    "busy with long jobs",
 )
 
 # The values of the label `condition`, the gravest first.
@@ -216,13 +217,12 @@ CONSUMER_ACK_FLOOR_GAP_RATIO = _consumer("consumer_ack_floor_gap_ratio",
     purpose="For own alert rules over consumers with different max_ack_pending.")
 CONSUMER_ACK_FLOOR_STALLED_SECONDS = _consumer("consumer_ack_floor_stalled_seconds",
     "Time since the ack floor last moved while messages are unacknowledged, else 0. "
-    "It counts from the first poll of the consumer.",
+    "At the exporter's start it counts from the server's own times, else from the first poll.",
     origin=DERIVED)
 CONSUMER_ACK_FLOOR_EXHAUSTED = _consumer("consumer_ack_floor_exhausted",
-    "1 when messages that reached max_deliver hold the ack floor: an advisory named the message "
-    "above the floor, nothing is unacknowledged, or the floor is unchanged for longer than all "
-    "retries take while deliveries continue and no advisories are received that would name it. "
-    "Else 0; absent without max_deliver. At 1 the gap is not work in progress.",
+    "1 when messages that reached max_deliver certainly hold the ack floor: an advisory named the "
+    "message above the floor, nothing is unacknowledged, or more messages were redelivered than "
+    "are unacknowledged. Else 0; absent without max_deliver. At 1 the gap is not work in progress.",
     origin=DERIVED)
 CONSUMER_BLOCKING_STREAM_SEQ = _consumer("consumer_blocking_stream_seq",
     "Stream sequence of the first message that this consumer has not finished. "
@@ -243,7 +243,8 @@ CONSUMER_LAST_ACK_TIMESTAMP_SECONDS = _consumer("consumer_last_ack_timestamp_sec
 CONSUMER_VERDICT = _consumer("consumer_verdict",
     "The first that holds of: 9 no leader, 2 paused, 8 losing messages, 5 ack-pending full, "
     "6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, "
-    "1 idle, 0 ok. Absent before two polls. The numbers are identifiers, not a scale.",
+    "10 busy with long jobs, 1 idle, 0 ok. Absent before two polls. The numbers are identifiers, "
+    "not a scale.",
     origin=DERIVED)
 CONSUMER_CONDITION_START_TIMESTAMP_SECONDS = _consumer(
     "consumer_condition_start_timestamp_seconds",
@@ -253,7 +254,7 @@ CONSUMER_CONDITION_START_TIMESTAMP_SECONDS = _consumer(
     purpose="For rules: time() minus this is how long the consumer is unwell.")
 CONSUMER_STALLED_SECONDS = _consumer("consumer_stalled_seconds",
     "Time with messages pending and without any delivery. 0 when paused or caught up. "
-    "It counts from the first poll of the consumer.",
+    "At the exporter's start it counts from the server's own times, else from the first poll.",
     origin=DERIVED)
 CONSUMER_REDELIVERIES = _consumer("consumer_redeliveries_total",
     "Deliveries that were not the first of their message, since the exporter started. "
@@ -853,8 +854,8 @@ FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
     "Absent when no file is configured.",
     labels=())
 CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
-    "Streams and consumers for which a condition cannot be judged, by the reason: too young (too "
-    "few polls), or what it needs is not visible. They have no series of that condition, which "
+    "Streams and consumers for which a condition cannot be judged, by the reason: watched too "
+    "briefly, or what it needs is not visible. They have no series of that condition, which "
     "does not mean that it does not hold.",
     labels=(*SYSTEM, "condition", "reason"),
     purpose="For an operator who wants to know what the exporter cannot see.")

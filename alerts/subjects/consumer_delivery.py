@@ -103,8 +103,8 @@ BACKLOG_GROWING = Alert(
     "oldest unacknowledged one is "
     + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
     + " old, and its age grows.",
-    condition="The backlog has grown and never fallen (verdict falling behind) and the age of the "
-    "oldest unacknowledged message has risen over 30 minutes.",
+    condition="The backlog grows (verdict falling behind) and the age of the oldest unacknowledged "
+    "message has risen over 30 minutes.",
     board=Board.CONSUMER,
 )
 

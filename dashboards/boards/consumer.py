@@ -59,8 +59,9 @@ The verdict is the first of these that is true:
 5. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
 6. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
 7. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
-8. **falling behind**: it works, too slowly; see *Does it keep up?*
-9. **idle**, then **ok**
+8. **falling behind**: its backlog grows; see *Does it keep up?*
+9. **busy with long jobs**: workers extend ack_wait; nothing to do
+10. **idle**, then **ok**
 """
 
 

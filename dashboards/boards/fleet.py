@@ -107,8 +107,8 @@ def _streams_without_leader() -> Stat:
 def _unhealthy_consumers() -> Stat:
     verdict = _q.now(c.CONSUMER_VERDICT)
     return _problem(
-        "Unhealthy consumers", (verdict >= UNHEALTHY).count_by().or_zero(verdict), "short",
-        Guide("Consumers whose verdict is worse than ok, idle or paused.",
+        "Unhealthy consumers", ((verdict >= UNHEALTHY[0]) < UNHEALTHY[1]).count_by().or_zero(verdict), "short",
+        Guide("Consumers whose verdict is worse than ok, idle, paused or busy with long jobs.",
               "Anything above 0 that stays. The table below lists them with their verdicts.",
               "Open the worst one from the table Consumers."),
         steps=rising(warn=ANY),

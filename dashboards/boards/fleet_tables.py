@@ -9,14 +9,13 @@ from dashboards.panels import fullness
 from dashboards.panels.colours import (
     ANY,
     HEALTH_MAPPING,
-    UNHEALTHY,
     UP_MAPPING,
     VERDICT_MAPPING,
     rising,
 )
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Column, Guide, Table, Target
-from dashboards.panels.variables import discard_new, discard_old
+from dashboards.panels.variables import discard_new, discard_old, is_unhealthy
 from dashboards.queries import Scope
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
@@ -30,7 +29,7 @@ def _selected(scope: Scope) -> Expression:
     """The consumers of the table: first the unhealthy ones, then by lag."""
     verdict = scope.now(c.CONSUMER_VERDICT)
     lag = scope.now(c.CONSUMER_LAG_SECONDS).or_(verdict * 0)
-    return (verdict.is_at_least(UNHEALTHY) * _UNHEALTHY_FIRST + lag).top(_ROWS)
+    return (is_unhealthy(verdict) * _UNHEALTHY_FIRST + lag).top(_ROWS)
 
 
 def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:

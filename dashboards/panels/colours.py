@@ -70,7 +70,7 @@ def plain(colour: str = INFO) -> tuple[Step, ...]:
 
 
 def _verdict_colour(verdict: str) -> str:
-    good = {"ok": OK, "idle": INFO, "paused": PAUSED}
+    good = {"ok": OK, "idle": INFO, "paused": PAUSED, "busy with long jobs": INFO}
     severe = {"ack-pending full", "losing messages", "no leader"}
     return good.get(verdict) or (BAD if verdict in severe else WARN)
 
@@ -78,7 +78,8 @@ def _verdict_colour(verdict: str) -> str:
 VERDICT_MAPPING = ValueMapping(
     tuple(MappedValue(value, text, _verdict_colour(text)) for value, text in enumerate(VERDICTS))
 )
-UNHEALTHY = VERDICTS.index("falling behind")  # this verdict and all above it
+# The unhealthy verdicts: from the first to just before the second.
+UNHEALTHY = (VERDICTS.index("falling behind"), VERDICTS.index("busy with long jobs"))
 UP_MAPPING = ValueMapping((MappedValue(0, "down", BAD), MappedValue(1, "up", OK)))
 YES_IS_BAD = ValueMapping((MappedValue(0, "no", OK), MappedValue(1, "yes", BAD)))
 YES_IS_GOOD = ValueMapping((MappedValue(0, "no", BAD), MappedValue(1, "yes", OK)))

@@ -57,7 +57,13 @@ def discard_old(scope: Scope) -> Expression:
 def unhealthy_longest(scope: Scope, count: int) -> Expression:
     """Verdicts of the consumers that were unhealthy longest in the shown time."""
     verdict = scope.now(catalog.CONSUMER_VERDICT)
-    return verdict.where(summed_over_range(verdict.is_at_least(UNHEALTHY)).top(count))
+    return verdict.where(summed_over_range(is_unhealthy(verdict)).top(count))
+
+
+def is_unhealthy(verdict: Expression) -> Expression:
+    """1 or 0 for every consumer."""
+    first, end = UNHEALTHY
+    return verdict.is_at_least(first) - verdict.is_at_least(end)
 
 
 # Names of series: the whole path where a board shows many systems, else a shorter one.

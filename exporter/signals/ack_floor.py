@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from exporter.model import Consumer, ConsumerConfig
+from exporter.model import Consumer
 
 
 class FloorState(Struct, gc=False):
@@ -15,9 +15,10 @@ class FloorState(Struct, gc=False):
     consumer_seq: int
     stream_seq: int
     since: float
-    deliveries: int  # delivered.consumer_seq at that time
     given_up: bool = False  # an advisory named the message that holds the floor
-    advisories: bool = False  # the last poll received advisories of the account
+    others: int = 0  # later messages that advisories named
+    # Deliveries when none of them was unacked although the floor was behind.
+    ended: int | None = None
 
 
 def next_floor_state(
@@ -26,21 +27,36 @@ def next_floor_state(
     now: float,
     given_up: Collection[int] = (),
     *,
-    advisories: bool = False,
+    since: float | None = None,
 ) -> FloorState:
     """A floor that goes back (an R1 server was killed) counts as moved.
 
     `given_up`: stream sequences that ran out of max_deliver, as advisories reported.
-    `advisories`: whether they are received now.
+    `since`: for the first poll of a consumer, since when its floor is unchanged.
     """
     if state is None or _moved(state, row) or holds_nothing(row):
-        state = FloorState(
-            row.ack_floor_consumer_seq, row.ack_floor_stream_seq, now, row.delivered_consumer_seq
-        )
-    if given_up and row.ack_floor_stream_seq + 1 in given_up:
-        state.given_up = True  # kept in the state: `given_up` holds only the last ones
-    state.advisories = advisories
+        start = now if since is None else since
+        state = FloorState(row.ack_floor_consumer_seq, row.ack_floor_stream_seq, start)
+    if given_up:
+        held = row.ack_floor_stream_seq + 1
+        # Both are kept: `given_up` holds only the last ones.
+        state.given_up = state.given_up or held in given_up
+        state.others = max(state.others, sum(seq > held for seq in given_up))
+    if row.num_ack_pending == 0:
+        state.ended = row.delivered_consumer_seq if _ended_behind(row) else None
+    elif state.ended is not None and row.num_ack_pending > row.delivered_consumer_seq - state.ended:
+        state.ended = None  # a leader that stepped down had forgotten unacked messages
     return state
+
+
+def _ended_behind(row: Consumer) -> bool:
+    """Without unacked messages: whether the floor is behind because of exhausted ones.
+
+    A new leader may not know of a purge. An exhausted message stays in num_redelivered.
+    """
+    if row.ack_floor_consumer_seq >= row.delivered_consumer_seq or row.config is None:
+        return False
+    return row.config.max_deliver == 1 or row.num_redelivered > 0
 
 
 def _moved(state: FloorState, row: Consumer) -> bool:
@@ -68,8 +84,13 @@ def stalled_seconds(state: FloorState, row: Consumer, now: float) -> float:
     return now - state.since if row.num_ack_pending > 0 and now > state.since else 0.0
 
 
-def floor_exhausted(state: FloorState, row: Consumer, now: float) -> int | None:
-    """1 when messages that ran out of max_deliver hold the floor; None without max_deliver."""
+def floor_exhausted(state: FloorState, row: Consumer, passed: int = 0) -> int | None:
+    """1 when messages that ran out of max_deliver hold the floor; None without max_deliver.
+
+    Proved, not guessed: a message that waits out the delay of a nak holds the floor as long. A
+    message that was redelivered and is not unacked ran out of max_deliver. It may be another one:
+    `passed` are behind the floor, since it was last level with the deliveries.
+    """
     config = row.config
     if config is None or config.max_deliver is None or config.ack_policy == "none":
         return None
@@ -77,19 +98,9 @@ def floor_exhausted(state: FloorState, row: Consumer, now: float) -> int | None:
         return 0
     if row.delivered_stream_seq < row.stream_first_seq:
         return 0  # every delivered message was removed from the stream
-    if state.given_up:
+    if state.given_up or state.ended is not None:
         return 1
-    if config.max_deliver > 1 and row.num_redelivered == 0:
-        return 0  # an exhausted message stays in num_redelivered
-    if row.num_ack_pending == 0:
-        # Every delivery was acked or exhausted, and the floor is still behind.
-        return 1
-    if state.advisories and row.num_redelivered <= row.num_ack_pending:
-        # No advisory named it: it may wait out the delay of a nak, or its worker extends ack_wait.
-        return 0
-    given_up_after = whole_retry_seconds(config)
-    went_on = row.delivered_consumer_seq > state.deliveries
-    return int(given_up_after is not None and went_on and now - state.since > given_up_after)
+    return int(row.num_redelivered - passed - state.others > row.num_ack_pending)
 
 
 def gap(row: Consumer) -> int:
@@ -117,12 +128,3 @@ def gap_ratio(row: Consumer) -> float | None:
     """gap_deliveries as a share of max_ack_pending; None when that is unlimited."""
     limit = row.config.max_ack_pending if row.config else None
     return gap_deliveries(row) / limit if limit else None
-
-
-def whole_retry_seconds(config: ConsumerConfig) -> float | None:
-    """Time from the first delivery of a message until the server gives it up."""
-    horizon = config.retry_horizon_seconds
-    if horizon is None or config.ack_wait_seconds is None:
-        return None
-    last_wait = config.backoff_seconds[-1] if config.backoff_seconds else config.ack_wait_seconds
-    return horizon + last_wait

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from msgspec import Struct
 
 from exporter import catalog
 from exporter.model import MALFORMED, Consumer
 from exporter.signals import ack_floor, delivery_stall, loss_accounting
+from exporter.signals.conditions.poll import (
+    Stalls,
+    judge_poll,
+    judge_without_leader,
+    update_stalls,
+)
+from exporter.signals.conditions.words import Reason, Unjudged, unjudged
 from exporter.signals.counter_update import update_counters
 from exporter.signals.events_input import ConsumerKey
 from exporter.signals.lag import first_unfinished, lag_seconds, measurement_holds
@@ -17,17 +22,22 @@ from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
 from exporter.signals.state import NEVER, ConsumerState, Observation, StreamView
 from exporter.signals.unchanged import keep_result
-from exporter.signals.verdict import Evidence, Verdict, verdict
+from exporter.signals.verdict import Verdict
 from exporter.signals.window import WINDOW_SECONDS, Point, redelivery_ratio
 
 __all__ = ["ConsumerSignals", "bare_signals", "consumer_signals"]
+
+_FIRST_POLL = unjudged(Reason.ONE_POLL)
 
 
 def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSignals:
     """For a consumer without a leader, or with a stream that has none: nothing new is known."""
     state.result, state.idle, state.valid_until = None, False, NEVER
+    missing = judge_without_leader(state, row, now)
     if not row.up:
         _set_verdict(state, None if row.reason == MALFORMED else Verdict.NO_LEADER, now)
+    elif state.verdict is Verdict.NO_LEADER:
+        _set_verdict(state, None, now)
     return ConsumerSignals(
         state.redeliveries,
         state.total(catalog.CONSUMER_RECREATED),
@@ -37,6 +47,8 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
         ack_floor_gap=ack_floor.gap(row) if row.up else None,
         ack_floor_gap_deliveries=ack_floor.gap_deliveries(row) if row.up else None,
         ack_floor_gap_ratio=ack_floor.gap_ratio(row) if row.up else None,
+        conditions=state.conditions,
+        unjudged=missing,
     )
 
 
@@ -44,7 +56,6 @@ class _Derived(Struct, frozen=True, gc=False):
     """Values of this poll that several signals need."""
 
     stalled: float
-    no_new: float
     floor_stalled: float
     floor_exhausted: int | None
     point: Point
@@ -52,29 +63,30 @@ class _Derived(Struct, frozen=True, gc=False):
 
 
 def consumer_signals(state: ConsumerState, observation: Observation) -> ConsumerSignals:
+    first_seen = state.row is None
     before = update_counters(state, observation)
-    derived = _derive(state, observation)
-    evidence = _evidence(state, observation.row, derived) if state.polls > 1 else None
-    _set_verdict(state, None if evidence is None else verdict(evidence), observation.now)
-    result = _result(state, observation, derived, before)
+    stalls = update_stalls(state, observation, first_seen=first_seen)
+    derived = _derive(state, observation, stalls)
+    evidence, missing, found = None, _FIRST_POLL, None
+    if state.polls > 1:
+        exhausted = bool(derived.floor_exhausted)
+        judged = judge_poll(
+            state, observation.row, before, stalls, derived.point, exhausted=exhausted
+        )
+        evidence, missing, found = judged
+    _set_verdict(state, found, observation.now)
+    result = _result(state, observation, derived, before, missing)
     keep_result(state, before, observation, result, evidence)
     return result
 
 
-def _derive(state: ConsumerState, observation: Observation) -> _Derived:
-    row, now = observation.row, observation.now
-    given_up = observation.events.exhausted.get(state.key, ())
-    listening = state.key[0] in observation.events.listening
-    floor = state.floor = ack_floor.next_floor_state(
-        state.floor, row, now, given_up, advisories=listening
-    )
-    exhausted = ack_floor.floor_exhausted(floor, row, now)
-    deliveries = state.deliveries = delivery_stall.next_delivery_state(state.deliveries, row, now)
+def _derive(state: ConsumerState, observation: Observation, stalls: Stalls) -> _Derived:
+    row, now, (floor, deliveries) = observation.row, observation.now, stalls
+    exhausted = ack_floor.floor_exhausted(floor, row, state.passed)
     point = _point(state, observation)
     state.window.note(point)
     return _Derived(
         delivery_stall.stalled_seconds(deliveries, row, now),
-        now - deliveries.new_since if now > deliveries.new_since else 0.0,
         ack_floor.stalled_seconds(floor, row, now),
         exhausted,
         point,
@@ -102,42 +114,17 @@ def _began(state: ConsumerState, observation: Observation) -> int | None:
 
 def _point(state: ConsumerState, observation: Observation) -> Point:
     row, events = observation.row, observation.events
+    can_lose = not observation.view.shape.overwrites
     return Point(
         observation.now,
         row.delivered_consumer_seq,
         state.redeliveries,
-        state.lost,
+        state.lost if can_lose else 0,
         row.num_pending + row.num_ack_pending,
         row.ack_floor_consumer_seq,
         events.acks.get(state.key),
         events.naks.get(state.key, 0),
-    )
-
-
-def _evidence(state: ConsumerState, row: Consumer, derived: _Derived) -> Evidence:
-    config = row.config
-    push = config is not None and config.kind == "push"
-    deadline, without_pull, deliveries = delivery_stall.NO_WORKER_SECONDS, inf, state.deliveries
-    # No deadline is shorter. A push consumer that is not bound needs no learned one.
-    if derived.stalled > deadline and not push and deliveries is not None:
-        deadline = delivery_stall.no_worker_deadline(deliveries)
-        without_pull = delivery_stall.without_pull_seconds(deliveries, derived.point.at)
-    # Positional here and below: keyword arguments take twice as long, for every consumer.
-    return Evidence(
-        row.paused,
-        row.push_bound if push else row.num_waiting > 0,
-        row.num_pending,
-        row.num_ack_pending,
-        config.max_ack_pending if config else None,
-        config.ack_wait_seconds if config else None,
-        derived.stalled,
-        derived.no_new,
-        derived.floor_stalled,
-        bool(derived.floor_exhausted),
-        state.window.points,
-        derived.point,
-        deadline,
-        without_pull,
+        state.lost_upper if can_lose else 0,
     )
 
 
@@ -147,7 +134,11 @@ def _set_verdict(state: ConsumerState, found: Verdict | None, now: float) -> Non
 
 
 def _result(
-    state: ConsumerState, observation: Observation, derived: _Derived, before: Consumer | None
+    state: ConsumerState,
+    observation: Observation,
+    derived: _Derived,
+    before: Consumer | None,
+    missing: Unjudged,
 ) -> ConsumerSignals:
     row, now, view, first = (
         observation.row,
@@ -185,6 +176,8 @@ def _result(
         ack_floor.gap(row),
         ack_floor.gap_deliveries(row),
         ack_floor.gap_ratio(row),
+        state.conditions,
+        missing,
     )
 
 

@@ -26,7 +26,10 @@ class DeliveryState(Struct, gc=False):
     stalls: tuple[float, ...] = ()  # seconds of the last stalls that a delivery ended
 
 
-def next_delivery_state(state: DeliveryState | None, row: Consumer, now: float) -> DeliveryState:
+def next_delivery_state(
+    state: DeliveryState | None, row: Consumer, now: float, *, since: float | None = None
+) -> DeliveryState:
+    """`since`: for the first poll of a consumer, since when nothing is delivered."""
     delivered, position = row.delivered_consumer_seq, row.delivered_stream_seq
     stalls: tuple[float, ...] = ()
     if state is not None:
@@ -34,7 +37,9 @@ def next_delivery_state(state: DeliveryState | None, row: Consumer, now: float) 
             _note_stall(state, now)
         stalls = state.stalls
     if state is None or row.paused or row.num_pending == 0:
-        return DeliveryState(delivered, position, now, now, now, stalls)
+        start = now if since is None else since
+        pulled = now if row.num_waiting > 0 else start
+        return DeliveryState(delivered, position, start, start, pulled, stalls)
     if state.deliveries != delivered:
         state.deliveries, state.since = delivered, now
     if state.position != position:
@@ -61,11 +66,6 @@ def no_worker_deadline(state: DeliveryState) -> float:
         plain = _UNKNOWN_SECONDS if state.deliveries > 0 else NO_WORKER_SECONDS
         return max(plain, _SEVERAL * max(stalls, default=0.0))
     return max(NO_WORKER_SECONDS, _SEVERAL * sorted(stalls)[-2])
-
-
-def without_pull_seconds(state: DeliveryState, now: float) -> float:
-    """Time since a pull request waited, or since no message was pending."""
-    return max(0.0, now - state.pulled)
 
 
 def stalled_seconds(state: DeliveryState, row: Consumer, now: float) -> float:

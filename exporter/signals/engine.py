@@ -57,7 +57,7 @@ class SignalState:
         clocks = clock_offsets(snapshot.servers)
         self.judge_servers(snapshot.servers, snapshot.taken)
         views = self._observe_streams(snapshot, clocks)
-        consumers = self._observe_consumers(snapshot, views, events or NO_EVENTS)
+        consumers = self._observe_consumers(snapshot, views, clocks, events or NO_EVENTS)
         if snapshot.complete:
             self._note_removed(consumers, snapshot.taken)
         self._forget(snapshot, consumers)
@@ -137,7 +137,11 @@ class SignalState:
         return views
 
     def _observe_consumers(
-        self, snapshot: Snapshot, views: Mapping[StreamKey, StreamView], events: EventsInput
+        self,
+        snapshot: Snapshot,
+        views: Mapping[StreamKey, StreamView],
+        clocks: Mapping[str, float],
+        events: EventsInput,
     ) -> dict[ConsumerKey, ConsumerSignals]:
         now, states = snapshot.taken, self._consumers
         # Events may add to the rows of these consumers.
@@ -157,7 +161,7 @@ class SignalState:
             else:
                 if state.row is None:
                     state.add(catalog.CONSUMER_RECREATED, self._is_back_recreated(row), now)
-                observation = Observation(row, view, now, events)
+                observation = Observation(row, view, now, events, clocks)
                 found[state.key] = _signals(
                     state, observation, seen, row_only=key not in with_events
                 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.words import Unjudged
 from exporter.signals.event_count import Events
 from exporter.signals.events_input import ConsumerKey, StreamKey
 
@@ -39,8 +40,8 @@ class ConsumerSignals(Struct, frozen=True, gc=False):
     ack_floor_gap: int | None = None
     ack_floor_gap_deliveries: int | None = None
     ack_floor_gap_ratio: float | None = None
-    conditions: Held = ()  # the gravest first
-    unjudged: tuple[tuple[str, str], ...] = ()  # conditions that cannot be judged, and why
+    conditions: Held = ()  # gravest first; exporter's clock
+    unjudged: Unjudged = ()
 
 
 class StreamSignals(Struct, frozen=True, gc=False):

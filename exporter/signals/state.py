@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.ack_floor import FloorState
+from exporter.signals.conditions.backlog_trend import BacklogTrend
+from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.work_in_progress import WorkState
 from exporter.signals.coverage import sees_everything
 from exporter.signals.delivery_stall import DeliveryState
 from exporter.signals.event_count import EventCounters
@@ -122,6 +127,8 @@ class ConsumerState(EventCounters, gc=False):
     seen: float = 0.0
     polls: int = 0  # since the exporter saw it created
     redeliveries: int = 0
+    lost_upper: int = 0
+    conditions: Held = ()  # of the last poll that could judge them
     verdict: Verdict | None = None
     verdict_since: float = 0.0
     position: int = 0  # never goes back, also with a new leader
@@ -130,6 +137,9 @@ class ConsumerState(EventCounters, gc=False):
     redelivered_bounded: float = NEVER  # when an interval last gave only a bound
     lost_bounded: float = NEVER
     floor: FloorState | None = None
+    passed: int = 0  # exhausted messages behind the floor when it was last level
+    trend: BacklogTrend | None = None
+    work: WorkState | None = None
     deliveries: DeliveryState | None = None
     counts: CountState | None = None
     window: Window = field(default_factory=Window)
@@ -165,7 +175,8 @@ class ConsumerState(EventCounters, gc=False):
         self.polls = 0
         self.position = position(row)
         self.finished = 0
-        self.floor = self.deliveries = self.counts = None
+        self.floor = self.deliveries = self.counts = self.trend = self.work = None
+        self.passed, self.conditions = 0, ()
         self.redelivered_bounded = self.lost_bounded = NEVER
         self.window.clear()
 
@@ -177,6 +188,7 @@ class Observation(Struct, frozen=True, gc=False):
     view: StreamView
     now: float  # exporter's clock
     events: EventsInput
+    clocks: Mapping[str, float]  # by server: its clock minus the exporter's
 
 
 def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:

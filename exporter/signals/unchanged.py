@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from exporter.model import Consumer
 from exporter.signals import ack_floor, delivery_stall
+from exporter.signals.conditions.evidence import Evidence
+from exporter.signals.conditions.rules import seconds_to_deadlines
 from exporter.signals.lag import lag_seconds
 from exporter.signals.loss_accounting import nothing_missing_ahead
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
 from exporter.signals.state import NEVER, ConsumerState, Observation, StreamView
-from exporter.signals.verdict import Evidence, Verdict, seconds_to_deadlines
+from exporter.signals.verdict import Verdict
 from exporter.signals.window import WINDOW_SECONDS
 
 # Differences of large floats are not exact: this close to a deadline, evaluate in full.
@@ -78,6 +80,8 @@ def _same_backlog(before: Consumer, row: Consumer) -> bool:
         and row.paused == before.paused
         and row.push_bound == before.push_bound
         and (row.num_waiting > 0) == (before.num_waiting > 0)
+        # It moves with in-progress acks.
+        and (row.num_ack_pending == 0 or row.last_delivery == before.last_delivery)
     )
 
 
@@ -97,7 +101,6 @@ def _has_new_events(state: ConsumerState, observation: Observation) -> bool:
         key in events.lags
         or events.acks.get(key) != newest.acks
         or events.naks.get(key, 0) != newest.naks
-        or (state.floor is not None and (key[0] in events.listening) is not state.floor.advisories)
     )
 
 
@@ -152,6 +155,7 @@ def keep_result(
     if (
         before is not None
         and evidence is not None
+        and (state.trend is None or state.trend.backlog[-1] == evidence.now.backlog)
         and _was_unchanged(before, observation.row, evidence)
     ):
         state.valid_until = observation.now + _seconds_unchanged(state, observation, evidence)
@@ -184,7 +188,7 @@ def _was_unchanged(before: Consumer, row: Consumer, evidence: Evidence) -> bool:
 
 def _seconds_unchanged(state: ConsumerState, observation: Observation, evidence: Evidence) -> float:
     """How long only ages change."""
-    row, now, points = observation.row, observation.now, evidence.past
+    now, points = observation.now, evidence.past
     left = seconds_to_deadlines(evidence)
     left.append(state.redelivered_bounded + WINDOW_SECONDS - now)
     left.append(state.lost_bounded + WINDOW_SECONDS - now)
@@ -192,8 +196,4 @@ def _seconds_unchanged(state: ConsumerState, observation: Observation, evidence:
         left.append(state.counts.bounded + WINDOW_SECONDS - now)
     if len(points) > 1:
         left.append(points[1].at + WINDOW_SECONDS - now)  # then the window drops its oldest point
-    if row.num_ack_pending > 0 and state.floor is not None and row.config is not None:
-        given_up_after = ack_floor.whole_retry_seconds(row.config)
-        if given_up_after is not None:
-            left.append(state.floor.since + given_up_after - now)
     return min([one for one in left if one > -_SLACK_SECONDS], default=inf) - _SLACK_SECONDS

@@ -19,6 +19,7 @@ class Point(Struct, frozen=True, gc=False):
     floor: int
     acks: int | None = None  # None: unknown
     naks: int = 0
+    lost_upper: int = 0
 
     def same_values(self, other: Point) -> bool:
         return (
@@ -26,6 +27,7 @@ class Point(Struct, frozen=True, gc=False):
             and self.backlog == other.backlog
             and self.floor == other.floor
             and self.lost == other.lost
+            and self.lost_upper == other.lost_upper
             and self.redeliveries == other.redeliveries
             and self.acks == other.acks
             and self.naks == other.naks

@@ -14,7 +14,7 @@ State = Literal["fresh", "stale", "waiting", "partial"]
 Source = Literal["account", "system", "monitor"]
 
 _MAX_NAMED = 3  # a sentence names this many items, then counts the others
-_HEALTHY = frozenset({"", "ok", "idle", "paused"})
+_HEALTHY = frozenset({"", "ok", "idle", "paused", "busy with long jobs"})
 _CRITICAL = frozenset({"no leader", "losing messages"})
 
 

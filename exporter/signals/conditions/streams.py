@@ -10,6 +10,7 @@ from alerts import thresholds
 from exporter.model import MALFORMED, Replica, Stream, StreamConfig, StreamOrigin
 from exporter.signals.conditions.fill_trend import FillTrend
 from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.conditions.words import Reason, Unjudged
 from exporter.signals.events_input import StreamKey
 
 NO_LEADER = "no_leader"
@@ -51,10 +52,10 @@ class StreamConditions(Struct, gc=False):
         self.held = still_held(self.held, self._found(row, facts))
         return self.held
 
-    def unjudged(self) -> tuple[tuple[str, str], ...]:
+    def unjudged(self) -> Unjudged:
         """Conditions that cannot be judged now, and why."""
         if self.trend is not None and self.trend.after(0.0) is None:
-            return ((FILLING, "too young"),)
+            return ((FILLING, Reason.TOO_YOUNG),)
         return ()
 
     def _found(self, row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:

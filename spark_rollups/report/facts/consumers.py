@@ -21,7 +21,7 @@ from spark_rollups.report.facts.source import (
     slices,
 )
 
-HEALTHY = ("ok", "idle", "paused")  # verdicts that need no action
+HEALTHY = ("ok", "idle", "paused", "busy with long jobs")  # verdicts that need no action
 
 _CAUSES = ("", "acked too late", "nak", "no ack", "few messages in a loop")
 

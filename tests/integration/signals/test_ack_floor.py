@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from support.nats.servers import NatsServer, connected
 from support.signals.ledger import ACK, MILLISECOND, NAK, SECOND, Ledger, Workload
 from support.signals.observations import ACCOUNT, Watches, watches
@@ -53,11 +54,18 @@ async def test_an_exhausted_message_is_distinguished_from_work_in_progress(
             assert _exhausted(seen, ledger) == [0, 0]  # for all that is known yet
         assert _exhausted(seen, endless) == [None, None]
 
-        # Two tries of ten minutes each are over, five are not; all of them went on.
+        # Two tries of ten minutes each are over; all of them went on. That proves nothing: a
+        # message that waits out the delay of a nak looks the same.
         seen.pass_time(1300)
         for ledger in ledgers:
             await work.fetch(ledger.consumer, 1)
             await work.response(ledger.consumer, [max(ledger.held)], ACK)
+        await seen.poll(*ledgers)
+        assert _exhausted(seen, poisoned) == [0, 0]
+
+        # Two redelivered messages and one unacked: the other one was given up.
+        await work.fetch("poisoned", 1)
+        await _refuse_until_given_up(work, "poisoned", 4)
         await seen.poll(*ledgers)
         assert _exhausted(seen, poisoned) == [1, 1]
         assert _exhausted(seen, at_work) == [0, 0]
@@ -102,7 +110,7 @@ async def test_the_last_exhausted_message_leaves_the_floor_behind(nats_server: N
         assert _exhausted(seen, poisoned) == [0, 0]
 
 
-async def test_a_message_with_a_single_delivery_is_exhausted_at_once(
+async def test_an_advisory_proves_that_a_message_with_a_single_delivery_is_exhausted(
     nats_server: NatsServer,
 ) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
@@ -123,6 +131,10 @@ async def test_a_message_with_a_single_delivery_is_exhausted_at_once(
         await until(left, lambda pending: pending == 1, "message 1 is not given up")
         seen.pass_time(1)
         await seen.poll(once)
+        # The server reports no redelivered message here: its worker may keep it alive.
+        assert _exhausted(seen, once) == [0, 0]
+        key = (ACCOUNT, "ORDERS", "once")
+        await seen.poll(once, events=EventsInput(exhausted={key: frozenset({1})}))
         assert once.redeliveries == 0
         for watch in seen.all.values():
             row, result = watch.row(once), watch.of(once)
@@ -155,15 +167,16 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         assert _exhausted(seen, poisoned) == [1, 1]
 
 
+@pytest.mark.parametrize("advisories_received", [True, False])
 async def test_a_message_that_waits_out_the_delay_of_a_nak_is_unfinished(
-    nats_server: NatsServer,
+    nats_server: NatsServer, advisories_received: bool
 ) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create()
         await work.publish(8)
         delayed = await work.consumer("delayed", max_deliver=4, ack_wait=10 * SECOND)
-        listening = EventsInput(listening=frozenset({ACCOUNT}))
+        listening = EventsInput(listening=frozenset({ACCOUNT} if advisories_received else ()))
         advisories = await client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>")
         await work.fetch("delayed", 4)
         await seen.poll(delayed, events=listening)

@@ -49,7 +49,7 @@ def listening_settings(place: Place, source: SourceName) -> SystemSettings:
         password=plain.password,
         config_interval=0.0,
         publishes=PublishSettings(interval=0.0),
-        events=EventSettings(account=beside),
+        events=EventSettings(account=None if source == "account" else beside),
     )
 
 

@@ -8,7 +8,15 @@ from typing import Final
 
 import pytest
 from msgspec.structs import replace
-from support.exporter.source_polls import Place, account_source, nats_access, poll, system_source
+from support.exporter.source_polls import (
+    Place,
+    account_source,
+    http_access,
+    monitor_source,
+    nats_access,
+    poll,
+    system_source,
+)
 from support.nats.servers import SYS, NatsServer
 from support.signals.ledger import Ledger
 from support.waiting import until
@@ -153,14 +161,14 @@ class Watches:
 
 
 @asynccontextmanager
-async def watches(place: Place) -> AsyncIterator[Watches]:
-    """As an ordinary user and as the system account."""
+async def watches(place: Place, *, monitor: bool = False) -> AsyncIterator[Watches]:
+    """As an ordinary user and as the system account; on request over HTTP too."""
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(place, NatsServer):  # one server: no need to wait for others
             patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
             patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
-        async with _watches(place) as made:
-            yield made
+        async with _watches(place) as made, monitor_source(http_access(place), OPTIONS) as http:
+            yield Watches({**made.all, "monitor": Supervisor(http)}) if monitor else made
 
 
 @asynccontextmanager

@@ -244,7 +244,7 @@ def test_an_entry_matches_the_design(name: str, expected: str) -> None:
 
 def test_verdicts_are_numbered_as_in_the_design() -> None:
     assert (catalog.VERDICTS[0], catalog.VERDICTS[9]) == ("ok", "no leader")
-    numbered = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
+    numbered = dict(re.findall(r"(\d+) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
     named = {str(number): name for number, name in enumerate(catalog.VERDICTS)}
     assert numbered == {**named, "4": "no worker pulls or not bound"}
 

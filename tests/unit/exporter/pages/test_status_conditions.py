@@ -28,7 +28,7 @@ SIGNALS = Signals(
     },
     stream_conditions={("APP", "<ORDERS>"): (("full", NOW - 30),)},
     server_conditions={"n1": (("clock_off", NOW - 7200),)},
-    unjudged={("filling", "too young"): 3},
+    unjudged={("filling", "watched too briefly"): 3},
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def test_the_page_lists_them_escaped_and_names_what_is_not_judged() -> None:
     page = page_of(replace(HEALTHY, conditions=conditions_view(SIGNALS, NOW)))
     assert "APP › &lt;ORDERS&gt;" in page
     assert "2 h" in page
-    assert "filling: 3 not judged, too young" in page
+    assert "filling: 3 not judged, watched too briefly" in page
 
 
 def test_streams_and_servers_are_among_the_troubles() -> None:

@@ -37,6 +37,10 @@ def signals_of(verdict: Verdict | None, **changes: object) -> ConsumerSignals:
             "ack floor unchanged for 10 min",
         ),
         (
+            signals_of(Verdict.LONG_JOBS, floor_stalled=1080.0),
+            "in-progress acks extend ack_wait, ack floor unchanged for 18 min",
+        ),
+        (
             signals_of(Verdict.OK, floor_exhausted=1),
             "ack floor held by messages that reached max_deliver",
         ),

@@ -14,7 +14,6 @@ from exporter.signals.ack_floor import (
     next_floor_state,
     stalled_seconds,
     went_back,
-    whole_retry_seconds,
 )
 
 THREE_TRIES = consumer_config(max_deliver=3, ack_wait_seconds=10.0)  # 30 s until it is given up
@@ -63,166 +62,142 @@ def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
     assert stalled_seconds(state, row(9, 4, 5), NOW - 60) == 0.0
 
 
-EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
+def floor(stream_seq: int = 4, **known: Any) -> FloorState:
+    return FloorState(stream_seq, stream_seq, NOW - 9999, **known)
+
+
+EXHAUSTED: list[tuple[str, Consumer, FloorState, int | None]] = [
     (
         "without max_deliver nothing is ever given up",
         row(20, 4, 5, config=consumer_config()),
-        NOW + 999,
-        FloorState(4, 4, NOW, 9),
+        floor(),
         None,
     ),
     (
         "without acks nothing is ever given up",
         row(20, 20, 0, config=consumer_config(max_deliver=3, ack_policy="none")),
-        NOW,
-        FloorState(20, 20, NOW, 20),
+        floor(20),
         None,
     ),
-    ("the floor is where the deliveries are", row(9, 9, 0), NOW, FloorState(9, 9, NOW, 9), 0),
+    ("the floor is where the deliveries are", row(9, 9, 0), floor(9), 0),
     (
-        "live work within its retries",
+        "longer than all retries, and others went through: it may wait out the delay of a nak",
         row(20, 4, 5, num_redelivered=5),
-        NOW + 29,
-        FloorState(4, 4, NOW, 9),
-        0,
-    ),
-    (
-        "longer than all retries, and others went through meanwhile",
-        row(20, 4, 5, num_redelivered=1),
-        NOW + 31,
-        FloorState(4, 4, NOW, 9),
-        1,
-    ),
-    (
-        "longer than all retries, but nothing was delivered: no client pulls, none is given up",
-        row(9, 4, 5, num_redelivered=1),
-        NOW + 31,
-        FloorState(4, 4, NOW, 9),
+        floor(),
         0,
     ),
     (
         "longer than all retries, but no message ever came again: kept alive by its worker",
         row(20, 4, 5),
-        NOW + 31,
-        FloorState(4, 4, NOW, 9),
+        floor(),
         0,
     ),
     (
-        "one delivery only: it never shows among the redelivered ones",
+        "one delivery only, others are unacked: its worker may keep it alive",
         row(20, 4, 5, config=ONE_TRY),
-        NOW + 11,
-        FloorState(4, 4, NOW, 9),
-        1,
-    ),
-    (
-        "nothing is unacked and still the floor lies behind",
-        row(9, 8, 0, num_redelivered=1),
-        NOW,
-        FloorState(8, 8, NOW, 9),
-        1,
-    ),
-    (
-        "nothing is unacked, nothing was redelivered: a new leader that does not know of a purge",
-        row(9, 3, 0),
-        NOW,
-        FloorState(3, 3, NOW, 9),
+        floor(),
         0,
     ),
     (
         "all that was ever delivered has left the stream",
         row(9, 3, 0, num_redelivered=1, stream_first_seq=10),
-        NOW,
-        FloorState(3, 3, NOW, 9),
+        floor(3, ended=9),
         0,
     ),
     (
         "an advisory named the message at the floor",
         row(20, 4, 5),
-        NOW,
-        FloorState(4, 4, NOW, 9, given_up=True),
+        floor(given_up=True),
         1,
     ),
     (
-        "advisories are received and none came: it waits out the delay of a nak",
-        row(20, 4, 5, num_redelivered=5),
-        NOW + 31,
-        FloorState(4, 4, NOW, 9, advisories=True),
-        0,
-    ),
-    (
-        "one delivery only, advisories are received and none came: its worker keeps it alive",
-        row(20, 4, 5, config=ONE_TRY),
-        NOW + 11,
-        FloorState(4, 4, NOW, 9, advisories=True),
-        0,
-    ),
-    (
-        "more redelivered messages than unacked ones: given up before advisories were received",
+        "more redelivered messages than unacked ones: one of them was given up",
         row(20, 4, 5, num_redelivered=6),
-        NOW + 31,
-        FloorState(4, 4, NOW, 9, advisories=True),
+        floor(),
         1,
     ),
     (
-        "nothing is unacked: given up before advisories were received",
-        row(9, 8, 0, num_redelivered=1),
-        NOW,
-        FloorState(8, 8, NOW, 9, advisories=True),
-        1,
-    ),
-    (
-        "advisories are received, and one named the message at the floor",
-        row(20, 4, 5),
-        NOW,
-        FloorState(4, 4, NOW, 9, given_up=True, advisories=True),
-        1,
+        "the same, but advisories named later ones: the first waits out the delay of a nak",
+        row(20, 4, 5, num_redelivered=6),
+        floor(others=1),
+        0,
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("seen", "now", "state", "expected"),
+    ("seen", "state", "expected"),
     [case[1:] for case in EXHAUSTED],
     ids=[case[0] for case in EXHAUSTED],
 )
 def test_a_floor_is_held_by_an_exhausted_message(
-    seen: Consumer, now: float, state: FloorState, expected: int | None
+    seen: Consumer, state: FloorState, expected: int | None
 ) -> None:
-    assert floor_exhausted(state, seen, now) == expected
+    assert floor_exhausted(state, seen) == expected
+
+
+def test_messages_given_up_behind_the_floor_do_not_hold_it() -> None:
+    """They stay in num_redelivered after an ack has moved the floor past them."""
+    seen = row(20, 4, 5, num_redelivered=6)
+    assert (floor_exhausted(floor(), seen), floor_exhausted(floor(), seen, passed=1)) == (1, 0)
+
+
+ENDED: list[tuple[str, list[Consumer], int]] = [
+    ("nothing is unacked and still the floor is behind", [row(9, 8, 0, num_redelivered=1)], 1),
+    (
+        "nothing is unacked, nothing was redelivered: a new leader that does not know of a purge",
+        [row(9, 3, 0)],
+        0,
+    ),
+    ("one delivery only: it is not among the redelivered ones", [row(9, 8, 0, config=ONE_TRY)], 1),
+    (
+        "messages that were delivered later are unacked",
+        [row(9, 8, 0, num_redelivered=1), row(14, 8, 5, num_redelivered=1)],
+        1,
+    ),
+    (
+        "a leader that stepped down had forgotten unacked messages",
+        [row(9, 8, 0, num_redelivered=1), row(9, 8, 1, num_redelivered=1),
+         row(12, 8, 1, num_redelivered=1)],
+        0,
+    ),
+    (
+        "the floor moved on",
+        [row(9, 8, 0, num_redelivered=1), row(14, 10, 4, num_redelivered=1)],
+        0,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("polls", "expected"), [case[1:] for case in ENDED], ids=[case[0] for case in ENDED]
+)
+def test_without_unacked_messages_only_exhausted_ones_hold_the_floor(
+    polls: list[Consumer], expected: int
+) -> None:
+    state = None
+    for number, seen in enumerate(polls):
+        state = next_floor_state(state, seen, NOW + 15 * number)
+    assert state is not None
+    assert floor_exhausted(state, polls[-1]) == expected
 
 
 def test_an_advisory_is_remembered_while_the_floor_is_unchanged() -> None:
     state = next_floor_state(None, row(9, 4, 5), NOW, {2, 5})
     state = next_floor_state(state, row(9, 4, 5), NOW + 15, {7})
-    assert floor_exhausted(state, row(9, 4, 5), NOW + 15) == 1
+    assert floor_exhausted(state, row(9, 4, 5)) == 1
     state = next_floor_state(state, row(9, 5, 4), NOW + 30, {7})
-    assert floor_exhausted(state, row(9, 5, 4), NOW + 30) == 0
-
-
-def test_whether_advisories_are_received_is_as_of_the_last_poll() -> None:
-    seen = row(20, 4, 5, num_redelivered=1)
-    state = next_floor_state(None, row(9, 4, 5, num_redelivered=1), NOW)
-    for later, advisories, expected in ((31, False, 1), (46, True, 0), (61, False, 1)):
-        state = next_floor_state(state, seen, NOW + later, advisories=advisories)
-        assert floor_exhausted(state, seen, NOW + later) == expected
+    assert floor_exhausted(state, row(9, 5, 4)) == 0
 
 
 def test_an_advisory_about_another_message_shows_nothing_about_the_floor() -> None:
     state = next_floor_state(None, row(9, 4, 5), NOW, {4, 6})
-    assert floor_exhausted(state, row(9, 4, 5), NOW) == 0
+    assert (floor_exhausted(state, row(9, 4, 5)), state.others) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("config", "seconds"),
-    [
-        (consumer_config(), None),
-        (consumer_config(max_deliver=1, ack_wait_seconds=10.0), 10.0),
-        (consumer_config(max_deliver=3, ack_wait_seconds=10.0), 30.0),
-        (consumer_config(max_deliver=4, ack_wait_seconds=2.0, backoff_seconds=(2.0, 6.0)), 20.0),
-    ],
-)
-def test_the_retries_end_after_all_waits(config: Any, seconds: float | None) -> None:
-    assert whole_retry_seconds(config) == seconds
+def test_at_the_first_poll_the_floor_may_be_unchanged_for_longer() -> None:
+    state = next_floor_state(None, row(9, 4, 5), NOW, since=NOW - 900)
+    assert stalled_seconds(state, row(9, 4, 5), NOW) == 900.0
 
 
 def test_a_floor_that_went_back_is_seen_in_either_sequence() -> None:

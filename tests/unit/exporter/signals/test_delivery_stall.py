@@ -13,7 +13,6 @@ from exporter.signals.delivery_stall import (
     next_delivery_state,
     no_worker_deadline,
     stalled_seconds,
-    without_pull_seconds,
 )
 
 
@@ -58,6 +57,13 @@ def test_caught_up_or_paused_is_no_stall() -> None:
 def test_repeats_are_deliveries_but_nothing_new() -> None:
     state = followed((row(5, 5, 9), NOW), (row(9, 5, 9), NOW + 60))
     assert (state.since, state.new_since) == (NOW + 60, NOW)
+
+
+def test_at_the_first_poll_a_stall_may_be_older() -> None:
+    state = next_delivery_state(None, row(5, 5, 9), NOW, since=NOW - 700)
+    assert (state.since, state.new_since, state.pulled) == (NOW - 700,) * 3
+    pulled = next_delivery_state(None, row(5, 5, 9, num_waiting=1), NOW, since=NOW - 700)
+    assert (pulled.since, pulled.pulled) == (NOW - 700, NOW)
 
 
 def stalls(*seconds: float, deliveries: int = 9) -> DeliveryState:
@@ -108,5 +114,5 @@ def test_a_pull_request_that_waits_shows_a_worker() -> None:
         (row(5, 5, 9), NOW + 30),
     )
     assert (stalled_seconds(state, row(5, 5, 9), NOW + 30), state.since) == (30.0, NOW)
-    assert without_pull_seconds(state, NOW + 30) == 15.0
+    assert state.pulled == NOW + 15
     assert next_delivery_state(state, row(6, 6, 9), NOW + 40).stalls == (25.0,)

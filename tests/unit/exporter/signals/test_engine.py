@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer, consumer_config, stream
 from support.signals.consumer_polls import Polls, orders, worker
 
+from exporter.signals.conditions.words import Reason, unjudged
 from exporter.signals.engine import FORGET_AFTER_SECONDS
-from exporter.signals.events_input import EventsInput
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.verdict import Verdict
 
@@ -53,7 +53,10 @@ def test_a_consumer_without_leader_keeps_its_counters_and_nothing_else() -> None
     polls.poll(orders(10), worker(10, 10))
     polls.poll(orders(10), worker(14, 10))
     result = polls.result(orders(10), replace(worker(0, 0), up=False))
-    assert result == ConsumerSignals(4, 0, 0, Verdict.NO_LEADER, polls.now)
+    assert result == ConsumerSignals(
+        4, 0, 0, Verdict.NO_LEADER, polls.now,
+        conditions=(("no_leader", polls.now),), unjudged=unjudged(Reason.NO_LEADER),
+    )  # fmt: skip
     back = polls.result(orders(10), worker(15, 10))
     assert back.redeliveries == 5
 
@@ -126,17 +129,3 @@ def test_what_partial_responses_never_name_is_forgotten_in_the_end() -> None:
     polls.poll(orders(10), worker(13, 10))
     polls.poll(complete=False, after=FORGET_AFTER_SECONDS + 1)
     assert polls.result(orders(10), worker(14, 10)).redeliveries == 0
-
-
-def test_advisories_that_begin_or_end_are_noticed_by_an_unchanged_consumer() -> None:
-    config = consumer_config(max_deliver=2, ack_wait_seconds=10.0)
-    held = {"num_ack_pending": 1, "num_redelivered": 1, "config": config}
-    polls = Polls()
-    polls.poll(orders(9), worker(3, 3, 1, **held))
-    listening = EventsInput(listening=frozenset({"APP"}))
-    found = [
-        polls.result(orders(9), worker(9, 8, 1, **held), events=events)
-        for events in (None, None, None, listening, listening, listening, None)
-    ]
-    assert [one.floor_exhausted for one in found] == [0, 1, 1, 0, 0, 0, 1]
-    assert [one.unfinished_seq for one in found] == [2, 8, 8, 2, 2, 2, 8]

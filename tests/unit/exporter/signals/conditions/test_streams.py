@@ -160,7 +160,7 @@ def test_a_trend_needs_half_an_hour() -> None:
     polls = Polls()
     for step in range(12):
         found = held(polls, filled(860 + 10 * step), after=300.0)
-        young = polls.signals.unjudged.get(("filling", "too young"), 0)
+        young = polls.signals.unjudged.get(("filling", "watched too briefly"), 0)
         assert (young, bool(found)) == ((1, False) if step < 6 else (0, True))
 
 

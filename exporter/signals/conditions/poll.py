@@ -1,0 +1,172 @@
+"""Judges one poll of a consumer, and keeps what the next poll needs of it."""
+
+from __future__ import annotations
+
+from math import inf
+
+from exporter.model import MALFORMED, Consumer
+from exporter.signals import ack_floor, delivery_stall
+from exporter.signals.ack_floor import FloorState
+from exporter.signals.conditions.backlog_trend import MIN_SECONDS, BacklogTrend
+from exporter.signals.conditions.evidence import Evidence
+from exporter.signals.conditions.first_sight import floor_unmoved_since, undelivered_since
+from exporter.signals.conditions.judge import judge
+from exporter.signals.conditions.rules import is_idle
+from exporter.signals.conditions.words import Condition, Reason, Unjudged, unjudged
+from exporter.signals.conditions.work_in_progress import at_work_until, next_work_state
+from exporter.signals.delivery_stall import DeliveryState
+from exporter.signals.state import ConsumerState, Observation
+from exporter.signals.verdict import Verdict, verdict
+from exporter.signals.window import Point
+
+Stalls = tuple[FloorState, DeliveryState]
+
+
+def update_stalls(state: ConsumerState, observation: Observation, *, first_seen: bool) -> Stalls:
+    """Since when the ack floor is unchanged, and since when nothing is delivered."""
+    row, now = observation.row, observation.now
+    delivered = floor = None
+    if first_seen:
+        offset = observation.clocks.get(row.leader, 0.0)
+        delivered = undelivered_since(row, observation.view, offset, now)
+        floor = floor_unmoved_since(row, offset, now)
+    given_up = observation.events.exhausted.get(state.key, ())
+    state.floor = ack_floor.next_floor_state(state.floor, row, now, given_up, since=floor)
+    if ack_floor.holds_nothing(row):
+        state.passed = row.num_redelivered
+    state.deliveries = delivery_stall.next_delivery_state(
+        state.deliveries, row, now, since=delivered
+    )
+    return state.floor, state.deliveries
+
+
+def judge_poll(
+    state: ConsumerState,
+    row: Consumer,
+    before: Consumer | None,
+    stalls: Stalls,
+    point: Point,
+    *,
+    exhausted: bool,
+) -> tuple[Evidence | None, Unjudged, Verdict]:
+    """`before`: the row of the previous poll; `stalls` and `point`: of this one."""
+    _update_trend(state, row, point)
+    state.work = next_work_state(state.work, before, row, point)
+    if is_surely_well(state, row, before, stalls, point):
+        return None, (), Verdict.OK
+    evidence = _gather(state, row, before, stalls, point, exhausted=exhausted)
+    state.conditions, missing = judge(evidence, state.conditions)
+    found = verdict(state.conditions, paused=row.paused, idle=is_idle(evidence))
+    return evidence, missing, found
+
+
+def is_surely_well(
+    state: ConsumerState, row: Consumer, before: Consumer | None, stalls: Stalls, point: Point
+) -> bool:
+    """Whether it got and finished messages since the last poll, so that no rule can hold.
+
+    For most busy consumers: it is cheaper than the rules.
+    """
+    floor, deliveries = stalls
+    first, now, trend = state.window.points[0], point.at, state.trend
+    return (
+        not state.conditions
+        and point.redeliveries == first.redeliveries
+        and point.lost == first.lost
+        and point.lost_upper == first.lost_upper
+        and before is not None
+        and point.deliveries != before.delivered_consumer_seq
+        and (deliveries.since == deliveries.new_since == now)
+        and (row.num_ack_pending == 0 or floor.since == now)
+        and (trend is None or (trend.since is None and _rising_since(trend, now) is None))
+        and row.config is not None
+        and not row.paused
+    )
+
+
+def _gather(
+    state: ConsumerState,
+    row: Consumer,
+    before: Consumer | None,
+    stalls: Stalls,
+    point: Point,
+    *,
+    exhausted: bool,
+) -> Evidence:
+    config = row.config
+    floor, deliveries = stalls
+    push = None if config is None else config.kind == "push"
+    deadline, unpulled = delivery_stall.NO_WORKER_SECONDS, -inf
+    # No deadline is shorter. A push consumer that is not bound needs no learned one.
+    if row.num_pending and not push and point.at - deliveries.since > deadline:
+        deadline, unpulled = delivery_stall.no_worker_deadline(deliveries), deliveries.pulled
+    trend = state.trend
+    # Positional, here and in other places: keyword arguments take twice as long, for every consumer.
+    return Evidence(
+        row.paused,
+        push,
+        row.push_bound if push else row.num_waiting > 0,
+        row.num_pending,
+        row.num_ack_pending,
+        config.max_ack_pending if config else None,
+        config.ack_wait_seconds if config else None,
+        deliveries.since,
+        deliveries.new_since,
+        floor.since,
+        exhausted,
+        state.window.points,
+        point,
+        unpulled,
+        deadline,
+        *at_work_until(state.work, row),
+        point.acks is not None or _would_show_work(before, row),
+        None if trend is None else trend.since,
+        None if trend is None else _rising_since(trend, point.at),
+    )
+
+
+def _would_show_work(before: Consumer | None, row: Consumer) -> bool:
+    """Whether a move of delivered.last_active would be seen: no delivery hides it."""
+    return (
+        before is not None
+        and row.last_delivery is not None
+        and row.delivered_consumer_seq == before.delivered_consumer_seq
+    )
+
+
+def _update_trend(state: ConsumerState, row: Consumer, point: Point) -> None:
+    """Only while there is a backlog."""
+    if row.paused or (row.num_pending == 0 and not _holds_backlog(row)):
+        state.trend = None
+        return
+    points = state.window.points
+    if state.trend is None:
+        if len(points) == 1:
+            return  # nothing changes: a backlog without a worker needs no trend
+        state.trend = BacklogTrend()
+    state.trend.note(point, points[0])
+
+
+def _holds_backlog(row: Consumer) -> bool:
+    """Without max_ack_pending, clients may hold all of the backlog."""
+    if row.num_ack_pending == 0 or row.config is None:
+        return False
+    return row.config.max_ack_pending is None
+
+
+def _rising_since(trend: BacklogTrend, now: float) -> float | None:
+    start = trend.at[0]
+    return start if now - start < MIN_SECONDS and trend.rises else None
+
+
+def judge_without_leader(state: ConsumerState, row: Consumer, now: float) -> Unjudged:
+    """Nothing new is known: what was true stays true, until a response shows otherwise."""
+    known = tuple(each for each in state.conditions if each[0] != Condition.NO_LEADER)
+    if row.up:
+        state.conditions = known
+        return unjudged(Reason.NO_STREAM, *dict(known))
+    if row.reason == MALFORMED:
+        return unjudged(Reason.MALFORMED, *dict(state.conditions))
+    since = dict(state.conditions).get(Condition.NO_LEADER, now)
+    state.conditions = ((Condition.NO_LEADER, since), *known)
+    return unjudged(Reason.NO_LEADER, *dict(known))

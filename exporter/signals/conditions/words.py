@@ -1,0 +1,40 @@
+"""The conditions of a consumer, and why one cannot be judged."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Condition(StrEnum):
+    """From the gravest to the least grave."""
+
+    NO_LEADER = "no_leader"
+    LOSING_MESSAGES = "losing_messages"
+    ACK_PENDING_FULL = "ack_pending_full"
+    REDELIVERY_LOOP = "redelivery_loop"
+    ACK_FLOOR_STUCK = "ack_floor_stuck"
+    NO_WORKER_PULLS = "no_worker_pulls"
+    NOT_BOUND = "not_bound"
+    FALLING_BEHIND = "falling_behind"
+    LONG_JOBS = "long_jobs"
+
+
+class Reason(StrEnum):
+    """Why a condition is neither true nor false."""
+
+    ONE_POLL = "fewer than two polls"
+    TOO_YOUNG = "watched too briefly"
+    NO_CONFIG = "no configuration"
+    NO_LEADER = "no leader"
+    NO_STREAM = "its stream has no leader"
+    MALFORMED = "its row is malformed"
+    HIDDEN = "in-progress acks not visible: other deliveries, no ack counts"
+
+
+Unjudged = tuple[tuple[str, str], ...]  # conditions that cannot be judged, and why
+
+
+def unjudged(reason: Reason, *but: str) -> Unjudged:
+    """All conditions but the leader, which every poll shows, and those in `but`."""
+    known = (Condition.NO_LEADER, *but)
+    return tuple((each, reason) for each in Condition if each not in known)

@@ -1,0 +1,430 @@
+"""One table: for each situation every condition that holds, with the sentence that explains it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.exporter.models import NOW
+
+from exporter.signals.conditions.evidence import Evidence
+from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.judge import judge
+from exporter.signals.conditions.rules import is_idle
+from exporter.signals.conditions.words import Condition, Reason
+from exporter.signals.verdict import Verdict, verdict
+from exporter.signals.window import Point
+
+STEP = 30.0
+
+
+def points(**series: list[int]) -> dict[str, Any]:
+    """Points half a minute apart, the last one now: one list for each field that matters."""
+    length = max(map(len, series.values()))
+    fields = {"deliveries": 0, "redeliveries": 0, "lost": 0, "backlog": 0, "floor": 0}
+    made = [
+        Point(
+            at=NOW - STEP * (length - 1 - place),
+            **{
+                name: series[name][place] if name in series else fields.get(name, 0)
+                for name in {**fields, **series}
+            },
+        )
+        for place in range(length)
+    ]
+    return {"past": made[:-1], "now": made[-1]}
+
+
+AGES = {
+    "undelivered": "undelivered_since",
+    "no_new": "no_new_since",
+    "unpulled": "unpulled_since",
+    "floor_age": "floor_since",
+}
+
+
+def evidence(**changes: Any) -> Evidence:
+    """A pull consumer with a client waiting, ack_wait of 30 s, nothing wrong; ages in seconds."""
+    plain: dict[str, Any] = {
+        "paused": False,
+        "push": False,
+        "reachable": True,
+        "num_pending": 0,
+        "num_ack_pending": 0,
+        "max_ack_pending": 100,
+        "ack_wait_seconds": 30.0,
+        "undelivered_since": NOW,
+        "no_new_since": NOW,
+        "floor_since": NOW,
+        "floor_exhausted": False,
+        **points(deliveries=[5, 9], floor=[5, 9]),
+    }
+    for age, field in AGES.items():
+        if age in changes:
+            plain[field] = NOW - changes.pop(age)
+    return Evidence(**{**plain, **changes})
+
+
+FULL: dict[str, Any] = {"num_ack_pending": 100, "num_pending": 5}
+STUCK: dict[str, Any] = {
+    "num_ack_pending": 1,
+    "floor_age": 301.0,
+    **points(deliveries=[1, 50, 99], floor=[7, 7, 7]),
+}
+# Which conditions hold, and since how many seconds; the verdict.
+TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
+    ("deliveries come and get acked", evidence(), {}, Verdict.OK),
+    (
+        "nothing to do and nothing done",
+        evidence(**points(deliveries=[9, 9])),
+        {},
+        Verdict.IDLE,
+    ),
+    (
+        "nothing to do now, but there was within the window",
+        evidence(**points(deliveries=[5, 9, 9, 9])),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "paused: that nothing is delivered follows from it",
+        evidence(paused=True, num_pending=90, reachable=False, undelivered=900.0),
+        {},
+        Verdict.PAUSED,
+    ),
+    (
+        "paused while messages are lost: the verdict does not hide it",
+        evidence(paused=True, **points(lost=[0, 1])),
+        {"losing_messages": 0.0},
+        Verdict.PAUSED,
+    ),
+    (
+        "a message was lost within the window, and it also falls behind",
+        evidence(behind_since=NOW - 600.0, **points(lost=[0] * 9 + [1])),
+        {"losing_messages": 0.0, "falling_behind": 600.0},
+        Verdict.LOSING_MESSAGES,
+    ),
+    (
+        "a message was probably lost: only the upper bound grew",
+        evidence(**points(lost_upper=[0, 3])),
+        {"losing_messages": 0.0},
+        Verdict.LOSING_MESSAGES,
+    ),
+    (
+        "a loss of long ago is no news",
+        evidence(**points(lost=[7, 7, 7], lost_upper=[9, 9, 9], deliveries=[1, 2, 3])),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "no capacity for a new message for longer than ack_wait",
+        evidence(**FULL, no_new=31.0),
+        {"ack_pending_full": 31.0},
+        Verdict.ACK_PENDING_FULL,
+    ),
+    (
+        "working at its limit: each finished message allows a new one",
+        evidence(**FULL, no_new=15.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "full, but nothing more waits",
+        evidence(num_ack_pending=100, no_new=3000.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "full for the whole window although ack_wait is an hour",
+        evidence(**FULL, no_new=301.0, ack_wait_seconds=3600.0),
+        {"ack_pending_full": 301.0},
+        Verdict.ACK_PENDING_FULL,
+    ),
+    (
+        "without a limit it cannot be full",
+        evidence(num_ack_pending=5000, num_pending=5, no_new=999.0, max_ack_pending=None),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "three messages again and again, and none is finished",
+        evidence(
+            num_ack_pending=3,
+            **points(deliveries=[3, 6, 9], redeliveries=[0, 3, 6], floor=[0, 0, 0]),
+        ),
+        {"redelivery_loop": 60.0},
+        Verdict.REDELIVERY_LOOP,
+    ),
+    (
+        "well until three minutes ago, then every message is refused",
+        evidence(
+            num_ack_pending=20,
+            **points(
+                deliveries=[0, 90, 180, 270, 360, 420, 480, 540, 600, 660, 720],
+                redeliveries=[0, 0, 0, 0, 0, 60, 120, 180, 240, 300, 360],
+                floor=[0, 90, 180, 270, 340, 340, 340, 340, 340, 340, 340],
+            ),
+        ),
+        {"redelivery_loop": 180.0},
+        Verdict.REDELIVERY_LOOP,
+    ),
+    (
+        "the worker was restarted: everything once again, but only once",
+        evidence(
+            num_ack_pending=50,
+            **points(deliveries=[50, 100, 100], redeliveries=[0, 50, 50], floor=[0, 0, 0]),
+        ),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "many repeats, but messages get finished",
+        evidence(
+            num_ack_pending=3,
+            **points(deliveries=[3, 6, 9], redeliveries=[0, 3, 6], floor=[0, 1, 2]),
+        ),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "the floor is unchanged for more than ten times ack_wait, others get through",
+        evidence(**STUCK),
+        {"ack_floor_stuck": 301.0},
+        Verdict.ACK_FLOOR_STUCK,
+    ),
+    (
+        "the same, but the message at the floor was given up: nothing waits for it",
+        evidence(**STUCK, floor_exhausted=True),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "without acks there is no floor to be stuck",
+        evidence(num_ack_pending=1, ack_wait_seconds=None, floor_age=9999.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "messages wait, no client requests",
+        evidence(num_pending=5, reachable=False, undelivered=15.0),
+        {"no_worker_pulls": 15.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "messages wait, no subscriber is bound",
+        evidence(num_pending=5, push=True, reachable=False, undelivered=15.0),
+        {"not_bound": 15.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "between two fetches",
+        evidence(num_pending=5, reachable=False, undelivered=4.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "between two pulls that are usually half a minute apart",
+        evidence(num_pending=5, reachable=False, undelivered=89.0, no_worker_seconds=90.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "several times the usual time between two pulls is over",
+        evidence(num_pending=5, reachable=False, undelivered=91.0, no_worker_seconds=90.0),
+        {"no_worker_pulls": 91.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "nothing was delivered for long, but a pull request waited a moment ago",
+        evidence(num_pending=5, reachable=False, undelivered=900.0, unpulled=9.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "a batch was taken and is being worked on: no client needs to pull more",
+        evidence(num_pending=5, num_ack_pending=20, reachable=False, undelivered=29.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "workers crashed with one message in flight",
+        evidence(
+            num_pending=5, num_ack_pending=1, reachable=False, undelivered=400.0, floor_age=410.0
+        ),
+        {"ack_floor_stuck": 410.0, "no_worker_pulls": 400.0},
+        Verdict.ACK_FLOOR_STUCK,
+    ),
+    (
+        "a client requests and still nothing comes: that shows in stalled_seconds",
+        evidence(num_pending=5, undelivered=999.0, **points(backlog=[5] * 9)),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "the backlog grows",
+        evidence(num_pending=100, behind_since=NOW - 240.0),
+        {"falling_behind": 240.0},
+        Verdict.FALLING_BEHIND,
+    ),
+    (
+        "full of jobs whose time the workers extend, each for hours",
+        evidence(**FULL, no_new=2000.0, reachable=False, undelivered=2000.0, floor_age=2100.0,
+                 at_work_until=NOW + 5),
+        {"long_jobs": 2100.0},
+        Verdict.LONG_JOBS,
+    ),
+    (
+        "one long job, and the backlog grows behind it",
+        evidence(**STUCK, at_work_until=NOW, behind_since=NOW - 700),
+        {"falling_behind": 700.0, "long_jobs": 301.0},
+        Verdict.FALLING_BEHIND,
+    ),
+    (
+        "the last in-progress ack is too long ago",
+        evidence(**STUCK, at_work_until=NOW - 1),
+        {"ack_floor_stuck": 301.0},
+        Verdict.ACK_FLOOR_STUCK,
+    ),
+    (
+        "in-progress acks of short jobs are no condition",
+        evidence(num_ack_pending=5, at_work_until=NOW + 60),
+        {},
+        Verdict.OK,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "holding", "expected"),
+    [row[1:] for row in TABLE],
+    ids=[row[0] for row in TABLE],
+)
+def test_each_situation_has_its_conditions_and_its_verdict(
+    given: Evidence, holding: dict[str, float], expected: Verdict
+) -> None:
+    found, missing = judge(given, ())
+    assert found == tuple((word, NOW - age) for word, age in holding.items())
+    assert missing == ()
+    assert verdict(found, paused=given.paused, idle=is_idle(given)) is expected
+
+
+def test_every_condition_and_every_verdict_of_a_consumer_with_a_leader_is_in_the_table() -> None:
+    assert {word for row in TABLE for word in row[2]} == set(Condition) - {Condition.NO_LEADER}
+    assert {row[3] for row in TABLE} == set(Verdict) - {Verdict.NO_LEADER}
+
+
+HELD: list[tuple[str, Evidence, str, bool]] = [
+    (
+        "a trickle does not end a full one",
+        evidence(**FULL, no_new=5.0, **points(deliveries=[0, 4, 9])),
+        "ack_pending_full",
+        True,
+    ),
+    (
+        "a tenth of the limit in the window is work",
+        evidence(**FULL, no_new=5.0, **points(deliveries=[0, 4, 10])),
+        "ack_pending_full",
+        False,
+    ),
+    (
+        "one ack among many naks does not end a loop",
+        evidence(
+            num_ack_pending=3,
+            **points(deliveries=[0, 30, 60, 90], redeliveries=[0, 30, 60, 89], floor=[0, 0, 0, 70]),
+        ),
+        "redelivery_loop",
+        True,
+    ),
+    (
+        "messages get finished again",
+        evidence(
+            num_ack_pending=3,
+            **points(
+                deliveries=[0, 30, 60, 400], redeliveries=[0, 30, 60, 60], floor=[0, 0, 0, 390]
+            ),
+        ),
+        "redelivery_loop",
+        False,
+    ),
+    (
+        "a loop with a few new messages",
+        evidence(
+            num_ack_pending=90,
+            **points(deliveries=[0, 30, 60, 100], redeliveries=[0, 9, 18, 30]),
+        ),
+        "redelivery_loop",
+        True,
+    ),
+    (
+        "a single nak with a delay does not end a stuck floor",
+        evidence(**STUCK, doubted_until=NOW + 5),
+        "ack_floor_stuck",
+        True,
+    ),
+    (
+        "a job ended and a new one began",
+        evidence(**FULL, no_new=2.0, at_work_until=NOW + 5),
+        "long_jobs",
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "word", "holds"), [row[1:] for row in HELD], ids=[row[0] for row in HELD]
+)
+def test_what_holds_needs_more_to_end_than_to_begin_and_keeps_its_start(
+    given: Evidence, word: str, holds: bool
+) -> None:
+    start: Held = ((word, NOW - 5000.0),)
+    assert judge(given, ())[0] == ()
+    assert judge(given, start)[0] == (start if holds else ())
+
+
+def test_a_start_never_jumps_while_the_condition_holds() -> None:
+    first, _ = judge(evidence(num_pending=5, reachable=False, undelivered=15.0), ())
+    later, _ = judge(evidence(num_pending=5, reachable=False, undelivered=11.0), first)
+    assert later == first
+
+
+UNJUDGED: list[tuple[str, Evidence, set[tuple[str, str]]]] = [
+    (
+        "without its configuration limits and kind are unknown",
+        evidence(push=None, num_pending=5, reachable=False, undelivered=99.0, floor_age=9999.0,
+                 num_ack_pending=1, ack_wait_seconds=None, max_ack_pending=None),
+        {(word, Reason.NO_CONFIG) for word in
+         ("ack_pending_full", "ack_floor_stuck", "no_worker_pulls", "not_bound")},
+    ),
+    (
+        "a backlog that rises, but was watched too briefly",
+        evidence(num_pending=9, rising_since=NOW - 30),
+        {("falling_behind", Reason.TOO_YOUNG)},
+    ),
+    (
+        "repeats for less than a minute prove nothing yet",
+        evidence(num_ack_pending=3, **points(deliveries=[3, 99], redeliveries=[0, 90])),
+        {("redelivery_loop", Reason.TOO_YOUNG)},
+    ),
+    (
+        "a stuck floor, and deliveries would hide in-progress acks",
+        evidence(**STUCK, shows_work=False),
+        {("long_jobs", Reason.HIDDEN)},
+    ),
+    (
+        "a single sign of work: an in-progress ack, or a nak with a delay",
+        evidence(**STUCK, doubted_until=NOW + 5),
+        {(word, Reason.TOO_YOUNG) for word in ("ack_pending_full", "ack_floor_stuck", "long_jobs")},
+    ),
+    ("in-progress acks are not visible, but nothing is stuck", evidence(shows_work=False), set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [row[1:] for row in UNJUDGED], ids=[row[0] for row in UNJUDGED]
+)
+def test_what_cannot_be_judged_is_reported_with_its_reason(
+    given: Evidence, expected: set[tuple[str, str]]
+) -> None:
+    found, missing = judge(given, ())
+    assert set(missing) == expected
+    assert not {word for word, _ in missing} & {word for word, _ in found}
