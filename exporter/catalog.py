@@ -26,7 +26,7 @@ SERVER = (*SYSTEM, "server")
 
 REQUESTS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
-    "statsz", "varz", "healthz", "jsz", "jsz_config", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
+    "statsz", "varz", "healthz", "jsz", "jsz_config", "jsz_account", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
     "poll", "audit",
 )  # fmt: skip
 
@@ -292,23 +292,33 @@ CONSUMER_DEAD_LETTER_CAPTURED = _consumer("consumer_dead_letter_captured",
     "advisories, else 0. Only for consumers with a finite max_deliver.",
     level=FULL, origin=DERIVED)
 CONSUMER_LOST_MESSAGES = _consumer("consumer_lost_messages_total",
-    "Messages that limits or retention removed before their first delivery to this consumer, since "
-    "the exporter started. Without purges and without messages that are overwritten by design "
+    "Messages that limits removed before their first delivery to this consumer, since the exporter "
+    "started: at least. Without purges and without messages that are overwritten by design "
     "(messages per subject, message TTL, key-value and object streams). The series appears with "
     "the first loss.",
     origin=DERIVED)
 CONSUMER_LOST_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_LOST_MESSAGES)
+CONSUMER_LOST_MESSAGES_UPPER = _consumer("consumer_lost_messages_upper_total",
+    "Messages that limits removed before their first delivery to this consumer, since the exporter "
+    "started: at most. Equal to consumer_lost_messages_total where the count is exact. The series "
+    "appears with the first possible loss.",
+    origin=DERIVED,
+    purpose="For an engineer who wants to know how much a filtered consumer may have lost.")
+CONSUMER_LOST_MESSAGES_UPPER_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(
+    CONSUMER_LOST_MESSAGES_UPPER,
+    purpose="For own rules about messages that were probably lost.")
 CONSUMER_LOST_WAITING_MESSAGES = _consumer("consumer_lost_waiting_messages",
     "Messages that were removed from the stream and that this consumer has not skipped "
     "yet: they count as lost when its position moves.",
     level=FULL, origin=DERIVED,
     purpose="For an engineer who wants to know how much of the loss is still ahead of the consumer.")
 CONSUMER_LOST_EXACT = _consumer("consumer_lost_exact",
-    "1 when the count of lost messages is exact, 0 when it is a lower bound.",
+    "1 when the count of lost messages is exact over the last five minutes, 0 when the lower and the "
+    "upper bound moved differently.",
     level=FULL, origin=DERIVED)
 CONSUMER_PURGED_MESSAGES = _consumer("consumer_purged_messages_total",
     "Messages that a purge removed before their first delivery to this consumer, since the exporter "
-    "started. A purge is deliberate, so it is not a loss.",
+    "started: at least. A purge is deliberate, so it is not a loss.",
     level=FULL, origin=DERIVED)
 CONSUMER_PURGED_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_PURGED_MESSAGES,
     purpose="For own rules: an event counts even if its counter began with it.")

@@ -160,9 +160,9 @@ def _result(
         if derived.point.redeliveries > first.redeliveries
         else None,
         state.lost if can_lose else None,
-        state.purged,
+        state.purged if can_lose else None,
         loss_accounting.waiting_loss(row) if can_lose and counted else None,
-        int(counted and now - state.lost_bounded > WINDOW_SECONDS) if can_lose else None,
+        int(now - state.lost_bounded > WINDOW_SECONDS) if can_lose else None,
         lag,
         lag_exact,
         headroom_seconds(lag, view.row.config),
@@ -178,6 +178,7 @@ def _result(
         ack_floor.gap_ratio(row),
         state.conditions,
         missing,
+        state.lost_upper if can_lose else None,
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from exporter import catalog
-from exporter.model import Consumer, ConsumerConfig
+from exporter.model import Consumer
 from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
+from exporter.signals.bounded_loss import update_bounds
 from exporter.signals.filtered_redeliveries import Known
-from exporter.signals.loss_accounting import Accounted, Interval
-from exporter.signals.state import ConsumerState, Observation
+from exporter.signals.loss_accounting import Interval
+from exporter.signals.state import ConsumerState, Observation, StreamView
 
 
 def update_counters(state: ConsumerState, observation: Observation) -> Consumer | None:
@@ -17,22 +18,55 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
     before = _comparable(state, row, observation.now)
     if before is None:
         state.restart(row)
-    nothing_missing = state.by_position(row, view) and loss_accounting.nothing_missing_ahead(
-        row, view.row, gapless=view.gapless
-    )
+        if row.num_pending == 0 and row.leader == view.row.leader:
+            state.settle(view.row.last_seq)
+    counted_before = state.nothing_missing or _all_were_for_it(state, before, view)
+    counted = state.nothing_missing = nothing_missing(state, row, view)
     known_before = state.redeliveries
     if before is not None:
-        interval = _interval(state, before, observation, nothing_missing=nothing_missing)
-        changes = loss_accounting.account(before, row, interval)
-        if changes is not loss_accounting.NOTHING:
-            _add(state, changes, observation)
-        state.position = interval.position
-    state.nothing_missing = nothing_missing
+        position = loss_accounting.position(row)
+        if _is_set_back(state, before, row, view):
+            _forget_positions(state, observation)
+        elif counted and counted_before and view.steady:
+            _count_positions(state, before, observation, max(state.position, position))
+        else:
+            update_bounds(state, before, observation)
+        if not view.shape.known or row.config is None:
+            state.lost_bounded = observation.now
+        state.new_leader = before.leader != row.leader
     state.polls += 1
     _update_finished(state, before, observation)
     _apply_filtered_count(state, before, observation, known_before)
     state.row = row
     return before
+
+
+def nothing_missing(state: ConsumerState, row: Consumer, view: StreamView) -> bool:
+    """Whether every sequence ahead of the consumer is a message for it.
+
+    The configuration may be older than the stream, so num_pending must agree: with messages of the
+    previous poll, because a consumer may be polled on another server than its stream.
+    """
+    if not state.by_position(row, view):
+        return False
+    if not loss_accounting.nothing_missing_ahead(row, view.last_seq_before):
+        return False
+    if state.covered_from > loss_accounting.position(row):
+        return False  # stored before its subjects were those of now
+    return view.gapless or loss_accounting.nothing_missing_ahead(row, view.row.last_seq)
+
+
+def _all_were_for_it(state: ConsumerState, before: Consumer | None, view: StreamView) -> bool:
+    """Whether as many waited at the previous poll as the stream holds by now.
+
+    This proves filters that match the configured subjects for what was stored before the first poll.
+    """
+    if before is None or state.covered_from <= state.position or not state.counts_messages:
+        return False
+    if before.num_pending < view.row.last_seq - state.position:
+        return False
+    state.covered_from = state.position
+    return True
 
 
 def _comparable(state: ConsumerState, row: Consumer, now: float) -> Consumer | None:
@@ -47,39 +81,61 @@ def _comparable(state: ConsumerState, row: Consumer, now: float) -> Consumer | N
     return before
 
 
-def _interval(
-    state: ConsumerState, before: Consumer, observation: Observation, *, nothing_missing: bool
-) -> Interval:
-    view, position = observation.view, loss_accounting.position(observation.row)
-    # Positional for speed, as in consumers.py.
-    return Interval(
-        state.position,
-        # It may go back on a former leader (a purge is not replicated): that is no move.
-        max(state.position, position),
-        nothing_missing and state.nothing_missing and view.steady,
-        view.limits_may_remove,
-        view.removed,
-        view.acks_remove,
-        _was_refiltered(before.config, observation.row.config),
-    )
+def _is_set_back(state: ConsumerState, before: Consumer, row: Consumer, view: StreamView) -> bool:
+    """Whether the stream uses sequences again that this consumer had passed.
 
-
-def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> bool:
-    if old is new or old is None or new is None:
+    Some servers keep the old position until the stream reaches it: until it moves, it says nothing.
+    """
+    if state.set_back is None and state.position > view.row.last_seq:
+        state.set_back = before.delivered_stream_seq
+    if state.set_back is None:
         return False
-    return old.filters != new.filters
+    if row.delivered_stream_seq != state.set_back:
+        state.set_back = None
+    return True
 
 
-def _add(state: ConsumerState, changes: Accounted, observation: Observation) -> None:
-    now = observation.now
+def _forget_positions(state: ConsumerState, observation: Observation) -> None:
+    first, position = (
+        observation.row.stream_first_seq - 1,
+        loss_accounting.position(observation.row),
+    )
+    state.position = state.settled = first if state.set_back is not None else position
+    state.cohorts, state.nothing_missing = (), False
+    state.redelivered_bounded = state.lost_bounded = observation.now
+
+
+def _count_positions(
+    state: ConsumerState, before: Consumer, observation: Observation, position: int
+) -> None:
+    row, view, position_before = observation.row, observation.view, state.position
+    state.settled, state.position, state.cohorts = position_before, position, ()
+    deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
+    if deliveries == position - position_before and row.stream_first_seq - 1 <= position_before:
+        return  # as for most consumers: nothing but first deliveries
+    # Positional for speed, as in consumers.py.
+    interval = Interval(
+        position_before,
+        position,
+        view.by_limits,
+        view.purge_seen,
+        view.gaps,
+        view.acks_remove,
+        view.last_seq_before if _may_store_others(row, view) else None,
+        view.gaps_before,
+    )
+    changes = loss_accounting.by_position(before, row, interval)
     state.redeliveries += changes.redelivered
-    if not observation.view.shape.overwrites:  # else it was removed by design
-        state.add(catalog.CONSUMER_LOST_MESSAGES, changes.lost, now)
-    state.add(catalog.CONSUMER_PURGED_MESSAGES, changes.purged, now)
+    state.note_gone(changes.lost, changes.lost_most, changes.purged, observation.now)
     if not changes.redelivered_certain:
-        state.redelivered_bounded = now
-    if not changes.lost_certain:
-        state.lost_bounded = now
+        state.redelivered_bounded = observation.now
+    if changes.lost != changes.lost_most:
+        state.lost_bounded = observation.now
+
+
+def _may_store_others(row: Consumer, view: StreamView) -> bool:
+    """Whether the sequences between two polls may not be messages for this consumer."""
+    return view.shape.stored_elsewhere or (row.config is not None and bool(row.config.filters))
 
 
 def _update_finished(
@@ -94,7 +150,8 @@ def _update_finished(
         state.finished = min(state.finished, row.ack_floor_stream_seq)
     if row.num_ack_pending == 0:
         done = row.delivered_stream_seq
-        if row.num_pending == 0 and observation.view.last_seq_before > done:
+        moved = before is not None and before.leader != row.leader  # it may not have counted yet
+        if row.num_pending == 0 and observation.view.last_seq_before > done and not moved:
             done = observation.view.last_seq_before
         if done > state.finished:
             state.finished = done

@@ -6,14 +6,22 @@ from exporter.model import ConsumerConfig, StreamConfig
 
 
 def sees_everything(consumer: ConsumerConfig | None, stream: StreamConfig | None) -> bool:
-    """No filter, or filters that match all subjects of the stream."""
+    """No filter, or filters that match all subjects under which the stream stores messages now.
+
+    Messages that it stored before its subjects changed may have others.
+    """
     if consumer is None:
         return False
-    if not consumer.filters:
+    if is_unfiltered(consumer):
         return True
-    if stream is None or not stream.subjects:
-        return False  # a mirror has the subjects of its origin
+    # Mirrors, sources and transforms store subjects that are not configured here.
+    if stream is None or not stream.subjects or stream.sourced or stream.transformed:
+        return False
     return all(any(covers(wide, each) for wide in consumer.filters) for each in stream.subjects)
+
+
+def is_unfiltered(consumer: ConsumerConfig) -> bool:
+    return not consumer.filters or ">" in consumer.filters
 
 
 def covers(wide: str, narrow: str) -> bool:

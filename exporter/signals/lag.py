@@ -84,6 +84,11 @@ class StreamTimes(Struct, gc=False):
         share = (seq - left_seq) / (self.seqs[place] - left_seq)
         return min(left, right) + max(0.0, right - left) * share
 
+    def stored_after(self, when: float) -> int | None:
+        """A sequence from which on all messages were stored after `when`; None if none is known."""
+        place = bisect_right(self.stored, when)
+        return self.seqs[place] if place < len(self.seqs) else None
+
     def stored_since(self, when: float, stream: Stream) -> int:
         """How many messages were stored after `when`, by the points."""
         first, last = _seconds(stream.first_time), _seconds(stream.last_time)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from exporter.model import Consumer, ConsumerConfig, Stream
+from exporter.model import Consumer, ConsumerConfig
 from exporter.signals.ack_floor import went_back
 from exporter.signals.stream_changes import was_recreated
 
 
 class Accounted(Struct, frozen=True, gc=False):
-    """The changes of one interval. A number that is not certain is a lower bound."""
+    """The changes of one interval: each number is a lower bound, `lost_most` the upper one."""
 
     redelivered: int = 0
     lost: int = 0
+    lost_most: int = 0
     purged: int = 0
     redelivered_certain: bool = True
-    lost_certain: bool = True
 
 
 NOTHING = Accounted()
@@ -32,11 +32,13 @@ class Interval(Struct, frozen=True, gc=False):
 
     position_before: int
     position: int
-    counts_positions: bool  # it receives every message, and none is missing ahead of it
-    limits_may_remove: bool
-    removed: int  # messages that left the stream
+    by_limits: int  # at most so many messages were removed by limits
+    purge_seen: bool  # more messages left than by limits
+    gaps: int  # deleted messages between the first and the last
     acks_remove: bool = False  # a work queue or an interest stream
-    refiltered: bool = False  # the filter changed, so num_pending cannot be compared
+    # Up to this sequence it is certain that all were messages for this consumer.
+    certain_up_to: int | None = None
+    gaps_before: int = 0  # at the previous poll; what is passed may have been deleted before
 
 
 def was_reset(before: Consumer, row: Consumer) -> bool:
@@ -52,77 +54,90 @@ def position(row: Consumer) -> int:
     return max(before_first, row.delivered_stream_seq)
 
 
-def nothing_missing_ahead(row: Consumer, stream: Stream, *, gapless: bool) -> bool:
-    """Whether all sequences after the position are messages; for a consumer without a filter.
+def nothing_missing_ahead(row: Consumer, last_seq: int) -> bool:
+    """Whether all sequences up to `last_seq` after the position are messages for this consumer.
 
-    The second condition is for work queues and interest streams: acks leave gaps only behind the
-    consumer. The stream is polled before the consumer, so num_pending may be larger.
+    `last_seq` must be older than the row, so num_pending may be larger.
     """
-    return gapless or row.num_pending >= stream.last_seq - position(row)
+    return row.num_pending >= last_seq - position(row)
 
 
 def never_redelivers(config: ConsumerConfig | None) -> bool:
     return config is not None and (config.ack_policy == "none" or config.max_deliver == 1)
 
 
-def account(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
-    """The changes between `before` and `row`; the caller handles resets."""
-    if interval.counts_positions:
-        return _by_position(before, row, interval)
-    return _bounds(before, row, interval)
-
-
-def _by_position(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
+def by_position(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
+    """For a consumer that receives every message; the caller handles resets."""
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
-    balance = deliveries - (interval.position - interval.position_before)
+    moved = interval.position - interval.position_before
+    # All that limits or a purge removed is before the first message; a single one may be anywhere.
+    passed = max(0, row.stream_first_seq - 1 - interval.position_before)
     # On a busy consumer, redeliveries can hide losses, and losses can hide redeliveries.
     certain = deliveries == 0 or never_redelivers(row.config)
-    if balance >= 0:
-        certain = certain or not _was_overrun(row, interval)
-        return Accounted(balance, 0, 0, certain, certain) if balance or not certain else NOTHING
-    if was_purged(before, row, interval):
-        return Accounted(0, 0, -balance, certain, certain and not interval.limits_may_remove)
-    return Accounted(0, -balance, 0, certain, certain)
+    gone = moved - deliveries
+    if gone <= 0:
+        certain = certain or not _was_overrun(passed, interval)
+        most = 0 if certain else min(passed, interval.by_limits)
+        return Accounted(-gone, 0, most, 0, certain)
+    skipped = row.num_pending == 0 and interval.by_limits == 0 and not interval.acks_remove
+    if gone <= passed and not (skipped and deliveries):
+        certain = certain or gone == passed  # no more can be gone
+        least, most = gone, gone if certain else min(moved, passed)
+    else:
+        # Single messages were deleted, or it skipped stored ones: before 2.10 a purge by subject
+        # moves every consumer without a filter to the end.
+        certain = False
+        least, most = max(0, passed - deliveries), min(moved, passed + interval.gaps)
+    return _lost_or_purged(before, row, interval, (least, most), certain=certain)
 
 
-def _was_overrun(row: Consumer, interval: Interval) -> bool:
+def _was_overrun(passed: int, interval: Interval) -> bool:
     """Whether the stream's first sequence passed the consumer, as every loss requires.
 
     Acks move the first sequence of a work queue too: there a purge can stay undetected.
     """
-    if row.stream_first_seq - 1 <= interval.position_before:
-        return False
-    return interval.limits_may_remove or not interval.acks_remove
+    return passed > 0 and (interval.by_limits > 0 or not interval.acks_remove)
 
 
-def was_purged(before: Consumer, row: Consumer, interval: Interval) -> bool:
-    """A purge moves the consumer to just before the first message; limits do not."""
-    if not interval.limits_may_remove:
-        return True
+def _lost_or_purged(
+    before: Consumer,
+    row: Consumer,
+    interval: Interval,
+    gone: tuple[int, int],
+    *,
+    certain: bool,
+) -> Accounted:
+    least, most = gone
+    if interval.certain_up_to is not None:
+        known_from = max(interval.certain_up_to, interval.position_before)
+        least = max(0, least - max(0, row.stream_first_seq - 1 - known_from))
+    if interval.gaps_before and not interval.acks_remove:  # acks leave gaps behind a consumer only
+        least, certain = max(0, least - interval.gaps_before), False
+    by_limits = interval.by_limits
+    lost = min(least, by_limits)
+    purged = least - lost
+    if was_moved(before, row):
+        # What a purge or limits removed up to its new position is not known.
+        lost = min(lost, max(0, row.stream_first_seq - 1 - row.delivered_stream_seq))
+    if interval.purge_seen:
+        lost = 0
+    return Accounted(0, lost, min(most, by_limits), purged, certain)
+
+
+def was_moved(before: Consumer, row: Consumer) -> bool:
+    """Without a delivery, only a purge moves a consumer; limits do not."""
     return (
         row.delivered_consumer_seq == before.delivered_consumer_seq
         and row.delivered_stream_seq > before.delivered_stream_seq
-        and row.delivered_stream_seq == row.stream_first_seq - 1
     )
 
 
-def _bounds(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
-    redelivered, certain = 0, True
-    if not never_redelivers(row.config):
-        redelivered, certain = _least_redelivered(before, row)
-    gone = 0 if interval.refiltered else _least_gone(before, row, interval)
-    nothing_left = interval.removed == 0 and not interval.refiltered
-    if gone and was_purged(before, row, interval):
-        return Accounted(redelivered, 0, gone, certain, nothing_left)
-    return Accounted(redelivered, gone, 0, certain, nothing_left)
-
-
-def _least_redelivered(before: Consumer, row: Consumer) -> tuple[int, bool]:
-    """A lower bound, and whether it is exact."""
+def least_redelivered(before: Consumer, row: Consumer) -> tuple[int, bool]:
+    """Behind a filter or gaps: a lower bound, and whether it is exact."""
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
-    moved = row.delivered_stream_seq - before.delivered_stream_seq
-    if deliveries == 0:
+    if deliveries == 0 or never_redelivers(row.config):
         return 0, True
+    moved = row.delivered_stream_seq - before.delivered_stream_seq
     if moved == 0:
         return deliveries, True  # no first delivery
     newly_again = row.num_redelivered - before.num_redelivered
@@ -132,14 +147,13 @@ def _least_redelivered(before: Consumer, row: Consumer) -> tuple[int, bool]:
     return min(deliveries, max(0, least, newly_again)), False
 
 
-def _least_gone(before: Consumer, row: Consumer, interval: Interval) -> int:
+def least_gone(before: Consumer, row: Consumer) -> int:
     """How much more num_pending fell than was delivered; 0 after a leader change."""
     config = row.config
     if before.leader != row.leader or (config and config.deliver_policy == "last_per_subject"):
         return 0
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
-    # No more than the stream lost: num_pending of a server can be wrong.
-    return max(0, min(before.num_pending - row.num_pending - deliveries, interval.removed))
+    return max(0, before.num_pending - row.num_pending - deliveries)
 
 
 def waiting_loss(row: Consumer) -> int:

@@ -42,6 +42,7 @@ class ConsumerSignals(Struct, frozen=True, gc=False):
     ack_floor_gap_ratio: float | None = None
     conditions: Held = ()  # gravest first; exporter's clock
     unjudged: Unjudged = ()
+    lost_upper: int | None = None  # `lost` is the lower bound
 
 
 class StreamSignals(Struct, frozen=True, gc=False):

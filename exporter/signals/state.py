@@ -9,10 +9,11 @@ from msgspec import Struct, field
 from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.ack_floor import FloorState
+from exporter.signals.cohorts import Cohort
 from exporter.signals.conditions.backlog_trend import BacklogTrend
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.work_in_progress import WorkState
-from exporter.signals.coverage import sees_everything
+from exporter.signals.coverage import is_unfiltered, sees_everything
 from exporter.signals.delivery_stall import DeliveryState
 from exporter.signals.event_count import EventCounters
 from exporter.signals.events_input import ConsumerKey, EventsInput
@@ -23,10 +24,14 @@ from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import removes_oldest
 from exporter.signals.stream_changes import (
     NO_CHANGE,
+    PollTimes,
     StreamChange,
+    explained_by_limits,
+    gaps,
     is_gapless,
-    limits_may_remove,
+    limits_remove,
     overwrites_by_design,
+    removed_by_limits,
     removed_messages,
     stream_change,
 )
@@ -43,6 +48,8 @@ class StreamShape(Struct, frozen=True, gc=False):
 
     subjects: tuple[str, ...]
     overwrites: bool
+    stored_elsewhere: bool  # a mirror, sources or transforms: other subjects than configured
+    known: bool  # the configuration is known
 
 
 class StreamView(Struct, frozen=True, gc=False):
@@ -53,12 +60,17 @@ class StreamView(Struct, frozen=True, gc=False):
     server_now: float
     shape: StreamShape
     gapless: bool
-    limits_may_remove: bool
     acks_remove: bool  # a work queue or an interest stream
     near_limit: bool  # limits remove the oldest messages, or are about to
+    may_lose: bool  # it has limits that remove messages
+    by_limits: int  # at most so many were removed by limits
+    purge_seen: bool  # more were removed than by limits
     removed: int
+    gaps: int
+    gaps_before: int
     steady: bool  # not recreated, and its sequence did not go back
     last_seq_before: int  # at the previous poll, so older than the consumers' values
+    last_seq_earlier: int  # at the poll before that
 
 
 class StreamState(EventCounters, gc=False):
@@ -67,48 +79,65 @@ class StreamState(EventCounters, gc=False):
     times: StreamTimes = field(default_factory=StreamTimes)
     shape: StreamShape | None = None
     observed_at: float = NEVER  # leader's clock
-    limited_at: float = NEVER  # leader's clock; when limits may last have removed messages
+    limited: tuple[float, int] = (NEVER, 0)  # leader's clock; last removal by limits: at most
+    earlier: int = 0  # last sequence at the poll before the previous one
 
     def observe(self, row: Stream, server_now: float) -> StreamView:
         """`row` comes from the stream's leader. At the first poll it is the row in the state."""
-        before = self.row
-        change = stream_change(before, row, server_now)
+        before, config = self.row, row.config
+        since = self.observed_at if self.observed_at > NEVER else server_now
+        polls = PollTimes(since, server_now, self.times.stored_after)
+        by_limits, removed = removed_by_limits(before, row, polls), removed_messages(before, row)
+        change = stream_change(before, row, by_limits)
         if change is not NO_CHANGE:
             self._count(change)
         steady = not (change.recreated or change.regressed)
         if not steady:
             self.times.clear()
         self.times.note(row, server_now)
-        self.row = row
+        last_before = min(before.last_seq, row.last_seq) if steady else 0
+        earlier = min(self.earlier, last_before)
+        self.row, self.earlier = row, last_before
+        in_total = self._by_limits(by_limits, server_now)
+        acks_remove = config is not None and config.retention != "limits"
         return StreamView(
             row,
             self.times,
             server_now,
-            self._shape(row.config),
+            self._shape(config),
             is_gapless(row),
-            self._limits_may_remove(before, row, server_now),
-            row.config is not None and row.config.retention != "limits",
+            acks_remove,
             removes_oldest(row),
-            removed_messages(before, row),
+            config is None or limits_remove(config),
+            in_total,
+            removed > 0 and not acks_remove and removed > explained_by_limits(before, row, polls),
+            removed,
+            gaps(row),
+            gaps(before),
             steady,
-            min(before.last_seq, row.last_seq) if steady else 0,
+            last_before,
+            earlier,
         )
 
-    def _limits_may_remove(self, before: Stream, row: Stream, server_now: float) -> bool:
-        """Whether limits may have removed messages since the poll before the previous one.
+    def _by_limits(self, now: int, server_now: float) -> int:
+        """At most so many were removed by limits since the poll before the previous one.
 
         Each replica applies limits on its own. A consumer's leader may report the removal one
         poll later than the stream's leader.
         """
-        if limits_may_remove(before, row, server_now):
-            self.limited_at = server_now
+        at, before = self.limited
         oldest = min(self.observed_at, server_now - REPLICA_SKEW_SECONDS)
+        if now:
+            self.limited = (server_now, now)
         self.observed_at = server_now
-        return self.limited_at >= oldest and self.limited_at > NEVER
+        return now + (before if at >= oldest and at > NEVER else 0)
 
     def _shape(self, config: StreamConfig | None) -> StreamShape:
         """Returns the same object until it changes: consumers compare it by identity."""
-        shape = StreamShape(config.subjects if config else (), overwrites_by_design(config))
+        elsewhere = config is None or bool(config.mirror or config.sourced or config.transformed)
+        subjects = config.subjects if config else ()
+        known = config is not None
+        shape = StreamShape(subjects, overwrites_by_design(config), elsewhere, known)
         if self.shape is None or self.shape != shape:
             self.shape = shape
         return self.shape
@@ -127,12 +156,16 @@ class ConsumerState(EventCounters, gc=False):
     seen: float = 0.0
     polls: int = 0  # since the exporter saw it created
     redeliveries: int = 0
-    lost_upper: int = 0
     conditions: Held = ()  # of the last poll that could judge them
     verdict: Verdict | None = None
     verdict_since: float = 0.0
-    position: int = 0  # never goes back, also with a new leader
+    position: int = 0  # nothing up to it waits; never goes back, also with a new leader
+    settled: int = 0  # the position at the previous poll
+    cohorts: tuple[Cohort, ...] = ()
+    set_back: int | None = None  # the stream uses this sequence again: the position says nothing
+    new_leader: bool = False  # at the last poll: num_pending may not be counted yet
     nothing_missing: bool = False  # ahead of the position, at the last poll
+    covered_from: int = 0  # from this sequence on, the configured subjects are those stored
     finished: int = 0  # everything up to this sequence is finished
     redelivered_bounded: float = NEVER  # when an interval last gave only a bound
     lost_bounded: float = NEVER
@@ -153,11 +186,23 @@ class ConsumerState(EventCounters, gc=False):
 
     @property
     def lost(self) -> int:
+        """At least."""
         return self.total(catalog.CONSUMER_LOST_MESSAGES)
+
+    @property
+    def lost_upper(self) -> int:
+        """At most."""
+        return self.total(catalog.CONSUMER_LOST_MESSAGES_UPPER)
 
     @property
     def purged(self) -> int:
         return self.total(catalog.CONSUMER_PURGED_MESSAGES)
+
+    def note_gone(self, lost: int, lost_most: int, purged: int, now: float) -> None:
+        """Adds messages that were removed before their first delivery."""
+        self.add(catalog.CONSUMER_LOST_MESSAGES, lost, now)
+        self.add(catalog.CONSUMER_LOST_MESSAGES_UPPER, lost_most, now)
+        self.add(catalog.CONSUMER_PURGED_MESSAGES, purged, now)
 
     @property
     def durable(self) -> bool:
@@ -168,12 +213,19 @@ class ConsumerState(EventCounters, gc=False):
         if self.shape is not view.shape or self.config is not row.config:
             self.shape, self.config = view.shape, row.config
             self.counts_messages = counts_messages(row.config, view)
+            unfiltered = row.config is not None and is_unfiltered(row.config)
+            self.covered_from = 0 if unfiltered else view.row.last_seq
         return self.counts_messages
+
+    def settle(self, last_seq: int) -> None:
+        """Nothing waits up to this sequence."""
+        self.position = self.settled = max(self.position, last_seq)
 
     def restart(self, row: Consumer) -> None:
         """For a new consumer, and for one that was recreated or reset."""
         self.polls = 0
-        self.position = position(row)
+        self.position = self.settled = position(row)
+        self.cohorts, self.set_back, self.new_leader = (), None, False
         self.finished = 0
         self.floor = self.deliveries = self.counts = self.trend = self.work = None
         self.passed, self.conditions = 0, ()
@@ -195,6 +247,7 @@ def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:
     return (
         config is not None
         and config.deliver_policy != "last_per_subject"
+        and view.shape.known
         and not view.shape.overwrites
         and sees_everything(config, view.row.config)
     )

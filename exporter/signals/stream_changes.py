@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct
@@ -25,14 +26,14 @@ class StreamChange(Struct, frozen=True, gc=False):
 NO_CHANGE = StreamChange()
 
 
-def stream_change(before: Stream, now: Stream, server_now: float) -> StreamChange:
-    """Both rows come from a leader. `server_now`: the leader's clock."""
+def stream_change(before: Stream, now: Stream, by_limits: int) -> StreamChange:
+    """Both rows come from a leader. `by_limits`: see `removed_by_limits`."""
     recreated = was_recreated(before.created, now.created)
     moved = before.leader != now.leader and bool(before.leader) and bool(now.leader)
     if recreated:
         return StreamChange(recreated=True, leader_changed=moved)
     regressed = now.last_seq < before.last_seq
-    purged = 0 if regressed else purged_messages(before, now, server_now)
+    purged = 0 if regressed else purged_messages(before, now, by_limits)
     if not (regressed or moved or purged):
         return NO_CHANGE
     return StreamChange(False, regressed, moved, purged)
@@ -51,10 +52,27 @@ def is_gapless(stream: Stream) -> bool:
 
 
 def overwrites_by_design(config: StreamConfig | None) -> bool:
-    """Whether newer messages or a TTL remove messages by design: that is no loss."""
-    return config is not None and (
-        config.kind != "stream" or config.max_messages_per_subject is not None or config.message_ttl
+    """Whether newer messages, a TTL or a schedule remove messages by design: that is no loss."""
+    if config is None:
+        return False
+    per_subject = config.max_messages_per_subject is not None and not (
+        config.discard == "new" and config.discard_new_per_subject
     )
+    special = config.message_ttl or config.delete_markers or config.schedules
+    return config.kind != "stream" or per_subject or special
+
+
+def limits_remove(config: StreamConfig) -> bool:
+    """Whether it has a limit that removes messages: with discard new only their age does."""
+    sizes = config.max_messages is not None or config.max_bytes is not None
+    return config.max_age_seconds is not None or (sizes and config.discard != "new")
+
+
+def gaps(stream: Stream) -> int:
+    """Sequences without a message between the first and the last."""
+    if stream.messages == 0:
+        return 0
+    return max(0, stream.last_seq - stream.first_seq + 1 - stream.messages)
 
 
 def removed_messages(before: Stream, now: Stream) -> int:
@@ -62,8 +80,8 @@ def removed_messages(before: Stream, now: Stream) -> int:
     return max(0, before.messages + (now.last_seq - before.last_seq) - now.messages)
 
 
-def purged_messages(before: Stream, now: Stream, server_now: float) -> int:
-    """Messages removed although no limit was reached; only for streams with limits retention.
+def purged_messages(before: Stream, now: Stream, by_limits: int) -> int:
+    """At least so many were removed beyond what limits may have; for limits retention only.
 
     On work queues and interest streams a purge looks like acks here. There
     consumer_purged_messages_total counts it, from the positions of the consumers.
@@ -71,42 +89,95 @@ def purged_messages(before: Stream, now: Stream, server_now: float) -> int:
     config = now.config
     if config is None or config.retention != "limits" or config.mirror:
         return 0
-    if config.max_messages_per_subject is not None or config.message_ttl:
+    if overwrites_by_design(config) or now.first_seq <= before.first_seq:
         return 0
-    if now.first_seq <= before.first_seq or limits_may_remove(before, now, server_now):
-        return 0
-    return removed_messages(before, now)
+    return max(0, removed_messages(before, now) - by_limits)
 
 
-def limits_may_remove(before: Stream, now: Stream, server_now: float) -> bool:
-    """Whether a limit may have removed messages between the two polls."""
-    config = now.config
+class PollTimes(Struct, frozen=True, gc=False):
+    """Two polls in the leader's clock."""
+
+    since: float
+    now: float
+    # A sequence from which on all messages were stored after a time.
+    stored_after: Callable[[float], int | None] = lambda _: None
+
+
+def removed_by_limits(before: Stream, now: Stream, polls: PollTimes) -> int:
+    """At most so many messages were removed by limits between the two polls.
+
+    Limits that were changed in between may have had other values meanwhile.
+    """
+    removed = removed_messages(before, now)
+    if removed == 0:
+        return 0
+    if before.config is not None and _limits(before) != _limits(now):
+        return removed
+    return min(removed, explained_by_limits(before, now, polls))
+
+
+def explained_by_limits(before: Stream, now: Stream, polls: PollTimes) -> int:
+    """What the limits of now explain: where more was removed, not all went by limits."""
+    if now.config is None:
+        return before.messages + now.last_seq - before.last_seq
+    return _by_limits(now.config, before, now, polls)
+
+
+def _limits(stream: Stream) -> tuple[object, ...]:
+    config = stream.config
     if config is None:
-        return True
+        return ()
+    return config.max_messages, config.max_bytes, config.max_age_seconds, config.discard
+
+
+def _by_limits(config: StreamConfig, before: Stream, now: Stream, polls: PollTimes) -> int:
     stored = now.last_seq - before.last_seq
-    if config.max_messages is not None and _too_many(before, now, stored, config.max_messages):
-        return True
-    if config.max_bytes is not None and stored > 0 and _full_of_bytes(now, config.max_bytes):
-        return True
-    if config.max_age_seconds is None or before.messages == 0:
+    most = 0
+    # A full stream with discard new rejects messages and removes none.
+    if config.discard != "new":
+        if config.max_bytes is not None and _full_of_bytes(before, now, stored, config.max_bytes):
+            return before.messages + stored
+        if config.max_messages is not None:
+            most = max(0, before.messages + stored - config.max_messages)
+    if config.max_age_seconds is not None:
+        most += _by_age(config, before, now, polls)
+    return most
+
+
+def _by_age(config: StreamConfig, before: Stream, now: Stream, polls: PollTimes) -> int:
+    # An empty stream may have stored and expired messages since.
+    first = polls.since if before.messages == 0 else _seconds(before.first_time)
+    kept_since = polls.now + _EXPIRY_SLACK_SECONDS - (config.max_age_seconds or 0.0)
+    if first > kept_since:
+        return 0
+    # Messages of an origin keep its times, which may be in another order.
+    young = None if config.mirror or config.sourced else polls.stored_after(kept_since)
+    return (now.last_seq + 1 if young is None else young) - before.first_seq
+
+
+def _seconds(moment: datetime | None) -> float:
+    return float("-inf") if moment is None else moment.timestamp()
+
+
+def _full_of_bytes(before: Stream, now: Stream, stored: int, max_bytes: int) -> bool:
+    """Whether bytes may have reached the limit in between; sizes of messages are estimated."""
+    if before.bytes > max_bytes:
+        return True  # the limit was lowered
+    if stored <= 0:
         return False
-    if before.first_time is None:
-        return True
-    expiry = before.first_time.timestamp() + config.max_age_seconds
-    return expiry <= server_now + _EXPIRY_SLACK_SECONDS
+    size = max(before.bytes / max(1, before.messages), now.bytes / max(1, now.messages))
+    highest = max(before.bytes + 2 * size * stored, now.bytes + 2 * size)
+    return max(before.bytes, now.bytes) >= _NEARLY_FULL * max_bytes or highest > max_bytes
 
 
-def _too_many(before: Stream, now: Stream, stored: int, max_messages: int) -> bool:
-    if before.messages + stored <= max_messages:
+def contradicts_limits(stream: Stream) -> bool:
+    """Whether a stream holds more than its configuration allows: that is not the current one."""
+    config = stream.config
+    if config is None:
         return False
-    # Where only limits remove messages, a stream that reached the limit is still full.
-    acks_remove = now.config is not None and now.config.retention != "limits"
-    return acks_remove or now.messages >= max_messages
-
-
-def _full_of_bytes(stream: Stream, max_bytes: int) -> bool:
-    two_messages = 2 * stream.bytes / max(1, stream.messages)
-    return stream.bytes >= _NEARLY_FULL * max_bytes or stream.bytes + two_messages > max_bytes
+    return (config.max_messages is not None and stream.messages > config.max_messages) or (
+        config.max_bytes is not None and stream.bytes > config.max_bytes
+    )
 
 
 def divergence(stream: Stream) -> tuple[tuple[str, int], ...]:

@@ -14,8 +14,8 @@ from exporter.model import Consumer
 from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.rules import seconds_to_deadlines
+from exporter.signals.counter_update import nothing_missing
 from exporter.signals.lag import lag_seconds
-from exporter.signals.loss_accounting import nothing_missing_ahead
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
 from exporter.signals.state import NEVER, ConsumerState, Observation, StreamView
@@ -41,6 +41,8 @@ def idle_signals(state: ConsumerState, row: Consumer, view: StreamView) -> Consu
         return None
     state.row = row
     if view.last_seq_before > state.finished:
+        if state.finished > state.settled:
+            state.settled = state.finished  # nothing waited in the previous poll either
         state.finished = view.last_seq_before
     return state.result
 
@@ -89,9 +91,7 @@ def _stream_unchanged(state: ConsumerState, row: Consumer, view: StreamView) -> 
     """The stream may grow, but no conclusion about it may change."""
     if not view.steady or view.removed or view.shape is not state.shape:
         return False
-    if not state.counts_messages or view.gapless:
-        return state.nothing_missing is state.counts_messages
-    return state.nothing_missing is nothing_missing_ahead(row, view.row, gapless=False)
+    return not state.counts_messages or state.nothing_missing is nothing_missing(state, row, view)
 
 
 def _has_new_events(state: ConsumerState, observation: Observation) -> bool:
@@ -166,9 +166,10 @@ def _stays_idle(state: ConsumerState, result: ConsumerSignals, now: float) -> bo
     """Whether time alone cannot change the result."""
     if result.verdict is not Verdict.IDLE or result.ahead is not None:
         return False  # `ahead` changes with the stream alone
-    newest_bound = max(state.redelivered_bounded, state.lost_bounded)
-    if state.nothing_missing and now - newest_bound <= WINDOW_SECONDS:
+    if now - state.lost_bounded <= WINDOW_SECONDS:
         return False  # the count will become exact
+    if state.nothing_missing and now - state.redelivered_bounded <= WINDOW_SECONDS:
+        return False
     return state.counts is None or now - state.counts.bounded > WINDOW_SECONDS
 
 

@@ -23,13 +23,13 @@ from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
 from exporter.sources.servers.combined_outcome import CombinedOutcome
+from exporter.sources.servers.config_refresh import ConfigRefresh
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import server_settings
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersState,
     SourceOptions,
-    build_snapshot,
 )
 from exporter.sources.subsz.publish_counts import PublishResult
 from exporter.sources.subsz.transport import SubszOverHttp
@@ -79,6 +79,7 @@ class MonitorSource:
     access: HttpAccess
     accounts_per_page: int = _ACCOUNTS_PER_PAGE
     state: ServersState = field(init=False)
+    refresh: ConfigRefresh = field(default_factory=ConfigRefresh)
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _session: aiohttp.ClientSession | None = None
     _was_refused: bool = False  # login refused: read password and certificate again
@@ -117,7 +118,12 @@ class MonitorSource:
         if plan.health:
             self.state.health_read(now)
         same_domain = self._one_domain(responses)
-        snapshot = await asyncio.to_thread(build_snapshot, self.state, context, same_domain)
+
+        async def one_account(request: JszRequest) -> dict[str, WireJsz]:
+            got = [self._account(found[key][0], request, context) for key in same_domain]
+            return dict(zip(same_domain, await asyncio.gather(*got), strict=True))
+
+        snapshot = await self.refresh.snapshot(self.state, same_domain, one_account, context)
         return published.added_to(snapshot)
 
     async def close(self) -> None:
@@ -125,7 +131,11 @@ class MonitorSource:
         if session is not None:
             await session.close()
 
-    def _one_domain(self, responses: Mapping[str, ServerResponses]) -> list[ServerResponses]:
+    async def _account(self, address: str, request: JszRequest, context: RequestContext) -> WireJsz:
+        body, _ = await self._get(address, "jsz", request.query(), context)
+        return await asyncio.to_thread(read_jsz, body, "jsz")
+
+    def _one_domain(self, responses: Mapping[str, ServerResponses]) -> dict[str, ServerResponses]:
         all_responses = list(responses.values())
         domain = self.options.domain
         with_jetstream = [
@@ -133,11 +143,11 @@ class MonitorSource:
         ]
         if domain is None:
             domain = with_jetstream[0].domain if with_jetstream else ""
-        kept = [
-            response
-            for response in all_responses
+        kept = {
+            key: response
+            for key, response in responses.items()
             if response.server.domain == domain or not response.server.jetstream
-        ]
+        }
         self.state.other_domain_servers = len(all_responses) - len(kept)
         return kept
 

@@ -20,6 +20,7 @@ from exporter.sources.decoding.wire import (
     WireStatszResponse,
 )
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
+from exporter.sources.servers.config_refresh import ConfigRefresh
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
 from exporter.sources.servers.server_settings import ServerSettingsCache, with_request_outcomes
@@ -28,7 +29,6 @@ from exporter.sources.servers.snapshot import (
     RETRY_LATER,
     ServersState,
     SourceOptions,
-    build_snapshot,
 )
 from exporter.sources.subsz.publish_counts import PublishResult
 from exporter.sources.subsz.transport import SubszOverNats
@@ -52,6 +52,7 @@ class SystemSource:
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     accounts_per_page: int = _MOST_ACCOUNTS
     settings: ServerSettingsCache = field(init=False)
+    refresh: ConfigRefresh = field(default_factory=ConfigRefresh)
     _connection_generation: int = -1
 
     def __post_init__(self) -> None:
@@ -83,9 +84,12 @@ class SystemSource:
         settings = await self._request_settings(responses, deadline)
         published = await self._count_publishes(responses, deadline)
         await self._request_jsz(context, responses)
-        snapshot = await asyncio.to_thread(
-            build_snapshot, self.state, context, list(responses.values())
-        )
+
+        async def one_account(request: JszRequest) -> dict[str, WireJsz]:
+            listed = {key for key, response in responses.items() if response.jsz}
+            return await self._request_page(context, listed, request)
+
+        snapshot = await self.refresh.snapshot(self.state, responses, one_account, context)
         return with_request_outcomes(published.added_to(snapshot), settings)
 
     async def close(self) -> None:
@@ -98,6 +102,7 @@ class SystemSource:
             self.skipped_requests.clear()
             self.state.publishes.skipped_requests.clear()
             self.settings.skipped_requests.clear()
+            self.refresh.skipped_requests.clear()
 
     def _domain(self, servers: Iterable[WireServer]) -> str:
         """The domain of the connected server, or of the first one with JetStream."""

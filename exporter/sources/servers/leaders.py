@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from exporter.model import MALFORMED, Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.signals.stream_changes import was_recreated
 from exporter.sources.decoding.decode import (
     consumer_config,
     consumer_from_wire,
@@ -38,7 +40,9 @@ class ConfigCache:
     consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
     required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
     default_max_consumers: int | None = None
-    unknown: bool = False  # a row without known configuration was seen: fetch it again soon
+    unknown: set[str] = field(default_factory=set)  # accounts with a row whose config is not known
+    # Creation times of the assets when their configuration was read.
+    _created: dict[StreamKey | ConsumerKey, datetime | None] = field(default_factory=dict)
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
 
     def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
@@ -46,8 +50,13 @@ class ConfigCache:
         if wire.config is not None:
             self.streams[key] = self._with_server_default(stream_config(wire.name, wire.config))
             self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
+            self._created[key] = wire.created
         config = self.streams.get(key)
-        self.unknown |= config is None
+        if config is not None and was_recreated(self._created.get(key), wire.created):
+            del self.streams[key]  # the configuration of another stream of this name
+            config = None
+        if config is None:
+            self.unknown.add(account)
         return config
 
     def consumer(self, account: str, stream: str, wire: WireConsumer) -> ConsumerConfig | None:
@@ -58,7 +67,12 @@ class ConfigCache:
             read = consumer_config(wire.config)
             if read != config:
                 config = self.consumers[key] = self._shared.of(read)
-        self.unknown |= config is None
+            self._created[key] = wire.created
+        elif config is not None and was_recreated(self._created.get(key), wire.created):
+            del self.consumers[key]
+            config = None
+        if config is None:
+            self.unknown.add(account)
         return config
 
     def _note_level(self, key: StreamKey, written: str) -> None:
@@ -86,6 +100,9 @@ class ConfigCache:
         }
         named = {(row.account, row.stream, row.name) for row in consumers}
         self.consumers = {key: kept for key, kept in self.consumers.items() if key in named}
+        self._created = {
+            key: kept for key, kept in self._created.items() if key in named or key in named_streams
+        }
 
 
 @dataclass(slots=True)
@@ -111,6 +128,7 @@ class LeaderRows:
     filters: Filters
     # Servers that are up but did not list their streams: what they lead is unknown.
     without_jsz: frozenset[str] = frozenset()
+    starting: frozenset[str] = frozenset()  # servers that have just started
     _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
@@ -222,6 +240,10 @@ class LeaderRows:
                 config = self.configs.streams.get(key)
                 found.append(silent_stream(*key, MALFORMED, config, hosts))
         return tuple(found)
+
+    def consumer_counts(self) -> Counter[str]:
+        """By account, of those that have a leader."""
+        return Counter(account for account, _, _ in self._led)
 
     def consumers(self) -> tuple[Consumer, ...]:
         leaderless = (

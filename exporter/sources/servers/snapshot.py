@@ -104,7 +104,7 @@ class ServersState:
 
     def config_read(self, now: float) -> None:
         self._config_read = now
-        self.configs.unknown = False
+        self.configs.unknown.clear()
 
     def config_failed(self, now: float) -> None:
         """Waits an interval: at every poll it would take the time of the smaller request."""
@@ -131,11 +131,8 @@ class ServersState:
         )
 
 
-def build_snapshot(
-    state: ServersState, context: RequestContext, responses: list[ServerResponses]
-) -> Snapshot:
-    """CPU-heavy: runs in a thread."""
-    now = time.time()
+def read_rows(state: ServersState, responses: list[ServerResponses]) -> LeaderRows:
+    """CPU-heavy: runs in a thread, as `build_snapshot` does."""
     for response in responses:
         response.health = state.health.get(response.server.name)
     starting = state.startups.starting(responses)
@@ -145,7 +142,7 @@ def build_snapshot(
     without_jsz = frozenset(
         response.server.name for response in responses if not response.lists_all
     )
-    rows = LeaderRows(state.configs, state.options.filters, without_jsz)
+    rows = LeaderRows(state.configs, state.options.filters, without_jsz, starting)
     for response in responses:
         for page in response.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
@@ -156,6 +153,18 @@ def build_snapshot(
             response.api_level,
             response.settled_before,
         )
+    return rows
+
+
+def build_snapshot(
+    state: ServersState,
+    context: RequestContext,
+    responses: list[ServerResponses],
+    rows: LeaderRows | None = None,
+) -> Snapshot:
+    now = time.time()
+    rows = rows or read_rows(state, responses)
+    starting = rows.starting
     streams, consumers = rows.streams(), rows.consumers()
     if context.succeeded("jsz_config"):
         state.configs.keep_only(streams, consumers)

@@ -76,6 +76,52 @@ async def test_a_stream_set_back_is_reported_and_who_is_ahead_of_it(
             assert watch.signals.streams["APP", "ORDERS"].regressions == 1
 
 
+async def test_sequences_used_again_are_first_deliveries(
+    nats_server: NatsServer, tmp_path: Path
+) -> None:
+    """An older copy of the messages is put back, and a consumer gets what is stored in their place."""
+    async with watches(nats_server, monitor=True) as seen:
+        client = await connect(nats_server)
+        work = Workload(client, "ORDERS")
+        await work.create(storage="file")
+        await work.publish(10)
+        await work.consumer("worker")
+        await work.consumer("picky", filter_subject=SUBJECT)
+        await client.close()
+        await while_stopped(
+            nats_server,
+            lambda store: shutil.copytree(
+                stream_folder(store, "ORDERS") / "msgs", tmp_path / "msgs"
+            ),
+        )
+        async with connected(nats_server) as client:
+            await work.continue_with(client)
+            await work.publish(20)
+            for name in ("worker", "picky"):
+                await work.drain(name)
+            await seen.poll_until_complete()
+        await while_stopped(
+            nats_server,
+            lambda store: put_back(tmp_path / "msgs", stream_folder(store, "ORDERS") / "msgs"),
+        )
+        await seen.poll_until_complete()
+        async with connected(nats_server) as client:
+            await work.continue_with(client)
+            for _ in range(8):
+                for _ in range(5):
+                    await client.request(SUBJECT, b"new", timeout=20)
+                for name in ("worker", "picky"):
+                    got = await work.fetch(name, 3)
+                    await work.response(name, [one.metadata.sequence.stream for one in got])
+                await seen.poll()
+        assert sum(ledger.deliveries for ledger in work.ledgers.values()) > 60
+        for ledger in work.ledgers.values():
+            counted = [
+                (r.redeliveries, r.lost, r.lost_upper, r.purged) for r in seen.result(ledger)
+            ]
+            assert counted == [(0, 0, 0, 0)] * 3
+
+
 async def test_messages_that_a_crash_took_from_the_end_are_counted(
     nats_server: NatsServer,
 ) -> None:

@@ -41,6 +41,7 @@ class Claim:
 
     redeliveries: int
     lost: int
+    lost_upper: int
     purged: int
     redelivery_always_exact: bool = True
     lost_always_exact: bool = True
@@ -96,9 +97,10 @@ class Supervisor:
             return found
         lost, purged = ledger.lost - claim.lost, ledger.purged - claim.purged
         found += _fault("lost", result.lost, lost, claim.lost_always_exact)
-        return found + _fault(
-            "gone", result.lost + result.purged, lost + purged, claim.lost_always_exact
-        )
+        found += _fault("purged", result.purged, purged, exact=False)
+        if result.lost_upper < ledger.lost - claim.lost_upper:
+            found.append(f"lost: at most {result.lost_upper}, but true is {lost}")
+        return found
 
     def is_up_to_date(self, ledger: Ledger) -> bool:
         return self.row(ledger).delivered_consumer_seq == ledger.deliveries
@@ -108,6 +110,7 @@ class Supervisor:
         claim = Claim(
             ledger.redeliveries - result.redeliveries,
             ledger.lost - (result.lost or 0),
+            ledger.lost - (result.lost_upper or 0),
             ledger.purged - (result.purged or 0),
         )
         return self.claims.setdefault((ledger.stream, ledger.consumer), claim)
@@ -161,20 +164,18 @@ class Watches:
 
 
 @asynccontextmanager
-async def watches(place: Place, *, monitor: bool = False) -> AsyncIterator[Watches]:
-    """As an ordinary user and as the system account; on request over HTTP too."""
+async def watches(
+    place: Place, options: SourceOptions = OPTIONS, *, monitor: bool = False
+) -> AsyncIterator[Watches]:
+    """As an ordinary user, as the system account and, if wanted, over HTTP."""
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(place, NatsServer):  # one server: no need to wait for others
             patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
             patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
-        async with _watches(place) as made, monitor_source(http_access(place), OPTIONS) as http:
-            yield Watches({**made.all, "monitor": Supervisor(http)}) if monitor else made
-
-
-@asynccontextmanager
-async def _watches(place: Place) -> AsyncIterator[Watches]:
-    async with (
-        account_source(nats_access(place), OPTIONS) as account,
-        system_source(nats_access(place, SYS), OPTIONS) as system,
-    ):
-        yield Watches({"account": Supervisor(account), "system": Supervisor(system)})
+        async with (
+            account_source(nats_access(place), options) as account,
+            system_source(nats_access(place, SYS), options) as system,
+            monitor_source(http_access(place), options) as http,
+        ):
+            made = {"account": Supervisor(account), "system": Supervisor(system)}
+            yield Watches(made | ({"monitor": Supervisor(http)} if monitor else {}))

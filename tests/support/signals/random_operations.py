@@ -124,6 +124,7 @@ def _had_gaps(seen: Watches, ledger: Ledger) -> bool:
     """A message deleted by hand ahead of it: then only bounds were promised."""
     return not all(
         watch.claims[ledger.stream, ledger.consumer].lost_always_exact
+        and watch.claims[ledger.stream, ledger.consumer].redelivery_always_exact
         for watch in seen.all.values()
     )
 

@@ -21,7 +21,8 @@ from exporter.signals.coverage import covers, sees_everything
         (("orders.eu",), ("orders.>",), False),
         (("orders.eu", "orders.us"), ("orders.us", "orders.eu"), True),
         (("orders.eu",), ("orders.eu", "orders.us"), False),
-        ((">",), (), False),  # a mirror: its subjects are not known here
+        ((">",), (), True),
+        (("orders.>",), (), False),  # a mirror: its subjects are not known here
     ],
 )
 def test_a_consumer_sees_everything(

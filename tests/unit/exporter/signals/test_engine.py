@@ -40,11 +40,13 @@ def test_a_verdict_shows_since_when() -> None:
 
 def test_a_position_that_a_new_leader_does_not_know_counts_once() -> None:
     polls = Polls()
-    polls.poll(orders(20), worker(4, 4))
-    polls.poll(orders(20, 11), worker(4, 10, stream_first_seq=11))
+    polls.poll(orders(20), worker(4, 4, num_pending=16))
+    purged = worker(4, 10, stream_first_seq=11, num_pending=10)
+    polls.poll(orders(20, 11), purged)
     # Its server holds the stream too, and has not seen all of the purge yet.
-    polls.poll(orders(20, 11), worker(4, 4, stream_first_seq=9, leader="n2"))
-    result = polls.result(orders(20, 11), worker(4, 10, stream_first_seq=11, leader="n2"))
+    behind = worker(4, 4, stream_first_seq=9, num_pending=12, leader="n2")
+    polls.poll(orders(20, 11), behind)
+    result = polls.result(orders(20, 11), replace(purged, leader="n2"))
     assert (result.redeliveries, result.lost, result.purged) == (0, 0, 6)
 
 

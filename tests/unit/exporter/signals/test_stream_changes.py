@@ -10,17 +10,20 @@ from support.exporter.models import NOW, at, stream, stream_config
 from exporter.model import Replica, Stream
 from exporter.signals.stream_changes import (
     NO_CHANGE,
+    PollTimes,
     StreamChange,
+    contradicts_limits,
     divergence,
     is_gapless,
-    limits_may_remove,
     overwrites_by_design,
     purged_messages,
+    removed_by_limits,
     removed_messages,
     stream_change,
 )
 
 BORN = at(NOW - 1000)
+POLLS = PollTimes(NOW - 15, NOW)
 
 
 def held(first: int, last: int, messages: int | None = None, **changes: Any) -> Stream:
@@ -71,48 +74,30 @@ CHANGES: list[tuple[str, Stream, Stream, StreamChange]] = [
     ids=[case[0] for case in CHANGES],
 )
 def test_a_change_is_noticed(before: Stream, now: Stream, expected: StreamChange) -> None:
-    assert stream_change(before, now, NOW) == expected
+    assert stream_change(before, now, removed_by_limits(before, now, POLLS)) == expected
 
 
-BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, bool]] = [
-    ("no limit at all", {}, held(1, 10), held(6, 15), False),
-    ("as many as may be", {"max_messages": 10}, held(1, 10), held(6, 15), True),
-    ("fewer than may be", {"max_messages": 20}, held(1, 10), held(6, 15), False),
-    (
-        "below the limits, so a client deleted",
-        {"max_messages": 10},
-        held(1, 10),
-        held(11, 15),
-        False,
-    ),
-    (
-        "below the limits, but acks delete too",
-        {"max_messages": 10, "retention": "workqueue"},
-        held(1, 10),
-        held(11, 15),
-        True,
-    ),
-    ("full of bytes", {"max_bytes": 1050}, held(1, 10), held(6, 15), True),
-    ("full of bytes, but nothing came", {"max_bytes": 1050}, held(1, 10), held(6, 10), False),
-    ("space for many more bytes", {"max_bytes": 9999}, held(1, 10), held(6, 15), False),
-    (
-        "a few large ones never fill it to the brim",
-        {"max_bytes": 490},
-        held(1, 3),
-        held(3, 5),
-        True,
-    ),
-    ("too old", {"max_age_seconds": 60.0}, held(1, 10), held(6, 10), True),
-    ("not old enough", {"max_age_seconds": 90.0}, held(1, 10), held(6, 10), False),
-    ("nothing there to grow old", {"max_age_seconds": 60.0}, held(11, 10, 0), held(11, 15), False),
-    (
-        "of unknown age",
-        {"max_age_seconds": 60.0},
-        held(1, 10, first_time=None),
-        held(6, 10),
-        True,
-    ),
-]
+BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, int]] = [
+    ("no limit at all", {}, held(1, 10), held(6, 15), 0),
+    ("as many as may be", {"max_messages": 10}, held(1, 10), held(6, 15), 5),
+    ("fewer than may be", {"max_messages": 20}, held(1, 10), held(6, 15), 0),
+    ("discard new", {"max_messages": 10, "discard": "new"}, held(1, 10), held(6, 15), 0),
+    ("a limit that was lowered", {"max_messages": 4}, held(1, 10), held(7, 10), 6),
+    ("below the limits: a client deleted some", {"max_messages": 10}, held(1, 10), held(11, 15), 5),
+    ("nothing left", {"max_messages": 5}, held(1, 10), held(1, 15), 0),
+    ("full of bytes", {"max_bytes": 1050}, held(1, 10), held(6, 15), 5),
+    ("full, discard new", {"max_bytes": 1050, "discard": "new"}, held(1, 10), held(6, 15), 0),
+    ("full of bytes, but nothing came", {"max_bytes": 1050}, held(1, 10), held(6, 10), 0),
+    ("more bytes than the limit of now", {"max_bytes": 500}, held(1, 10), held(6, 10), 5),
+    ("space for many more bytes", {"max_bytes": 9999}, held(1, 10), held(6, 15), 0),
+    ("a few large ones never fill it to the brim", {"max_bytes": 490}, held(1, 3), held(3, 5), 2),
+    ("too old", {"max_age_seconds": 60.0}, held(1, 10), held(6, 10), 5),
+    ("too old, discard new", {"max_age_seconds": 60.0, "discard": "new"}, held(1, 10), held(6, 10), 5),
+    ("not old enough", {"max_age_seconds": 90.0}, held(1, 10), held(6, 10), 0),
+    ("of unknown age", {"max_age_seconds": 60.0}, held(1, 10, first_time=None), held(6, 10), 5),
+    ("came and went since", {"max_age_seconds": 5.0}, held(11, 10, 0), held(13, 15), 2),
+    ("too young for that", {"max_age_seconds": 60.0}, held(11, 10, 0), held(13, 15), 0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -120,12 +105,26 @@ BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, bool]] = [
     [case[1:] for case in BY_LIMIT],
     ids=[case[0] for case in BY_LIMIT],
 )
-def test_a_limit_may_have_removed_messages(
-    limits: dict[str, Any], before: Stream, now: Stream, *, expected: bool
+def test_limits_may_have_removed_at_most(
+    limits: dict[str, Any], before: Stream, now: Stream, expected: int
 ) -> None:
     config = stream_config(**limits)
     now = _with(now, config=config)
-    assert limits_may_remove(_with(before, config=config), now, NOW) is expected
+    assert removed_by_limits(_with(before, config=config), now, POLLS) == expected
+
+
+def test_what_was_stored_too_late_cannot_have_expired() -> None:
+    config = stream_config(max_age_seconds=60.0)
+    polls = PollTimes(NOW - 15, NOW, {NOW - 58.0: 4}.get)
+    now = held(6, 10, config=config)
+    assert removed_by_limits(held(1, 10, config=config), now, polls) == 3
+    mirror = stream_config(max_age_seconds=60.0, mirror="ORIGIN")
+    assert removed_by_limits(held(1, 10), _with(now, config=mirror), polls) == 5
+
+
+def test_a_limit_that_was_changed_may_have_removed_before_and_after() -> None:
+    old, new = stream_config(max_messages=10), stream_config()
+    assert removed_by_limits(held(1, 10, config=old), held(6, 15, config=new), POLLS) == 5
 
 
 def _with(row: Stream, **changes: Any) -> Stream:
@@ -133,7 +132,40 @@ def _with(row: Stream, **changes: Any) -> Stream:
 
 
 def test_of_an_unknown_configuration_anything_may_be_true() -> None:
-    assert limits_may_remove(held(1, 10), held(6, 10, config=None), NOW)
+    assert removed_by_limits(held(1, 10), held(6, 10, config=None), POLLS) == 5
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (stream_config(max_messages=5), True),
+        (stream_config(max_messages=10, max_bytes=2000), False),
+        (stream_config(max_bytes=500), True),
+        (stream_config(), False),
+        (None, False),
+    ],
+)
+def test_a_stream_that_holds_more_than_it_may_has_another_configuration(
+    config: Any, *, expected: bool
+) -> None:
+    assert contradicts_limits(held(1, 10, config=config)) is expected
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, False),
+        ({"kind": "kv"}, True),
+        ({"max_messages_per_subject": 1}, True),
+        ({"max_messages_per_subject": 1, "discard": "new"}, True),
+        ({"max_messages_per_subject": 1, "discard": "new", "discard_new_per_subject": True}, False),
+        ({"message_ttl": True}, True),
+        ({"delete_markers": True}, True),
+        ({"schedules": True}, True),
+    ],
+)
+def test_some_streams_remove_messages_by_design(config: dict[str, Any], *, expected: bool) -> None:
+    assert overwrites_by_design(stream_config(**config)) is expected
 
 
 @pytest.mark.parametrize(
@@ -148,7 +180,7 @@ def test_of_an_unknown_configuration_anything_may_be_true() -> None:
     ],
 )
 def test_where_messages_go_on_their_own_no_purge_is_reported(config: Any) -> None:
-    assert purged_messages(held(1, 10), held(6, 12, config=config), NOW) == 0
+    assert purged_messages(held(1, 10), held(6, 12, config=config), 0) == 0
 
 
 def test_what_left_is_counted_whatever_came() -> None:

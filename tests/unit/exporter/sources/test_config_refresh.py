@@ -20,7 +20,7 @@ def test_configuration_is_read_at_the_start_and_then_once_an_interval() -> None:
 def test_a_row_without_configuration_makes_it_due_early() -> None:
     kept = memory(consumers=10)
     kept.config_read(0.0)
-    kept.configs.unknown = True
+    kept.configs.unknown.add("APP")
     assert not kept.config_due(19.0)
     assert kept.config_due(20.0)
 
@@ -30,7 +30,7 @@ def test_above_the_ceiling_it_is_read_once_and_no_more() -> None:
     assert kept.over_ceiling
     assert kept.config_due(0.0)
     kept.config_read(0.0)
-    kept.configs.unknown = True
+    kept.configs.unknown.add("APP")
     assert not kept.config_due(10_000.0)
 
 
