@@ -148,11 +148,11 @@ class Workload:
 
     async def purge(self, **how: Any) -> None:
         await self._done(f"STREAM.PURGE.{self.stream}", how)
-        await self.note_gone(purge=True)
+        await self.note_gone(by_hand=self.stored)
 
     async def delete(self, sequence: int) -> None:
         await self._done(f"STREAM.MSG.DELETE.{self.stream}", {"seq": sequence})
-        await self.note_gone(purge=True)
+        await self.note_gone(by_hand=self.stored)
 
     async def info(self, name: str) -> Any:
         return await self._done(f"CONSUMER.INFO.{self.stream}.{name}")
@@ -166,16 +166,16 @@ class Workload:
         request = {"seq": sequence, **how}
         return (await self._done(f"STREAM.MSG.GET.{self.stream}", request))["message"]
 
-    async def note_gone(self, *, purge: bool = False) -> None:
-        """Compares with the server's own list what is still stored."""
+    async def note_gone(self, *, by_hand: Iterable[int] = ()) -> None:
+        """Compares with the server's own list what is still stored; limits took the rest."""
         state = await self.state(deleted_details=True)
-        deleted = set(state.get("deleted") or ())
+        deleted, purged = set(state.get("deleted") or ()), set(by_hand)
         for sequence in [s for s in self.stored if s < state["first_seq"] or s in deleted]:
             subject = self.stored.pop(sequence)
             for ledger in self.ledgers.values():
                 if ledger.wants(sequence, subject) and sequence not in ledger.sent:
-                    ledger.purged += purge
-                    ledger.lost += not purge
+                    ledger.purged += sequence in purged
+                    ledger.lost += sequence not in purged
 
     async def until_expired(self) -> None:
         """Until the stream's own limits have emptied it."""

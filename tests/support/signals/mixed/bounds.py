@@ -1,0 +1,202 @@
+"""Exporters as in real use, and whether what they report of each consumer can be true."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import pytest
+from support.exporter.exposed_series import SOURCES, settings_of
+from support.exporter.full_poller import whole_poller
+from support.exporter.source_polls import Place
+from support.nats.servers import NatsServer
+from support.signals.mixed.workload import NOTHING, Life, MixedWorkload, Stored, Truth
+
+from exporter.polling.loop import SystemPoller
+from exporter.settings.config import ExactSettings, SourceName, SystemSettings
+from exporter.signals.results import ConsumerSignals
+from exporter.signals.verdict import Verdict
+
+# Four polls, as 60 s are in production.
+CACHE_SECONDS: Final = 1.0
+_LAG_TOLERANCE: Final = 0.25
+_WELL: Final = (None, Verdict.OK, Verdict.IDLE)
+LOSING: Final = "losing_messages"
+
+
+@dataclass
+class Track:
+    """One consumer as one exporter saw it. Of a life that ended only what was seen counts."""
+
+    life: Life | None = None
+    base: Truth = NOTHING  # at the first poll of this life
+    last: Truth = NOTHING  # at the last poll
+    least: Truth = NOTHING  # of earlier lives, what happened between two polls
+    most: Truth = NOTHING  # likewise, and what happened before the first poll of each
+    recreated: int = 0
+    absent: bool = False
+    always_exact: set[str] = field(default_factory=set)
+    reported: ConsumerSignals | None = None
+
+    def start(self, life: Life, result: ConsumerSignals, truth: Truth) -> list[str]:
+        faults = []
+        if self.life is not None:
+            self.recreated += 1
+            self.least = self.least.plus(self.last).less(self.base)
+            self.most = self.most.plus(self.last)
+        if self.absent:  # what was counted before may be forgotten, or not
+            faults = self._restart(result)
+        self.life, self.base, self.absent = life, truth, False
+        self.always_exact = {"redeliveries", "lost"}
+        return faults
+
+    def _restart(self, result: ConsumerSignals) -> list[str]:
+        now, before = _counted(result), _counted(self.reported)
+        self.least = self.most = now
+        wrong = [pair for pair in zip(now, before, strict=True) if pair[0] not in (0, pair[1])]
+        return [f"came back with {now}, had {before}"] if wrong else []
+
+
+def _counted(result: ConsumerSignals | None) -> Truth:
+    if result is None:
+        return NOTHING
+    return Truth(result.lost or 0, result.purged or 0, result.redeliveries)
+
+
+def upper(result: ConsumerSignals) -> int | None:
+    bound: int | None = getattr(result, "lost_upper", result.lost)
+    return bound
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is true of a consumer at one moment."""
+
+    truth: Truth
+    oldest: Stored | None
+
+    @classmethod
+    def of(cls, work: MixedWorkload, life: Life, *, with_exhausted: bool) -> "Moment":
+        return cls(life.truth, work.oldest(life, with_exhausted=with_exhausted))
+
+
+@dataclass
+class Gauge:
+    """One exporter, and the faults that were found in what it reports."""
+
+    source: str
+    poller: SystemPoller
+    tracks: dict[tuple[str, str], Track] = field(default_factory=dict)
+    found: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    async def poll(self, works: Iterable[MixedWorkload], when: str) -> None:
+        """Messages may expire during the poll: the truth lies between before and after it."""
+        works = [work for work in works if work.lives]  # the others are deleted just now
+        await asyncio.gather(*(work.note_gone() for work in works))
+        lives = [(work, life) for work in works for life in work.lives.values()]
+        before = [Moment.of(work, life, with_exhausted=True) for work, life in lives]
+        await self.poller.poll_once()
+        assert self.poller.state.complete, self.poller.state.requests
+        await asyncio.gather(*(work.note_gone() for work in works))
+        present = {(life.stream, life.consumer) for _, life in lives}
+        for key, track in self.tracks.items():
+            track.absent |= key not in present
+        for (work, life), early in zip(lives, before, strict=True):
+            late = Moment.of(work, life, with_exhausted=False)
+            self._note(life, self._check(life, early, late), when)
+
+    def _note(self, life: Life, faults: list[str], when: str) -> None:
+        """The first of each kind: what was counted wrongly once stays wrong."""
+        for fault in faults:
+            kind = (life.stream, life.consumer, fault.split()[0])
+            self.found[kind] += 1
+            if self.found[kind] == 1:
+                self.faults.append(f"{when}, {self.source}: {life.stream} {life.consumer} {fault}")
+
+    def result(self, life: Life) -> ConsumerSignals | None:
+        signals = self.poller.state.signals
+        return signals.consumers.get(("APP", life.stream, life.consumer))
+
+    def width(self) -> int:
+        known = [track.reported for track in self.tracks.values() if track.reported]
+        return sum((upper(one) or 0) - (one.lost or 0) for one in known)
+
+    def _check(self, life: Life, early: Moment, late: Moment) -> list[str]:
+        result = self.result(life)
+        if result is None:
+            return ["has no signals"]
+        track = self.tracks.setdefault((life.stream, life.consumer), Track())
+        faults = track.start(life, result, early.truth) if track.life is not life else []
+        least = track.least.plus(early.truth).less(track.base)
+        most = track.most.plus(late.truth)
+        faults += _outside("redeliveries", result.redeliveries, least, most, track, result)
+        faults += _outside("lost", result.lost, least, most, track, result)
+        if (result.purged or 0) > most.purged:
+            faults.append(f"purged {result.purged}, true is {most.purged}")
+        bound = upper(result)
+        if bound is None or bound < least.lost:
+            faults.append(f"upper {bound} of lost, true is {least.lost}")
+        if result.recreated != track.recreated:
+            faults.append(f"recreated {result.recreated}, true is {track.recreated}")
+        faults += _verdict_faults(result, early.truth.lost - track.base.lost, most.lost)
+        faults += self._lag_faults(result, early, late)
+        track.last, track.reported = late.truth, result
+        return faults
+
+    def _lag_faults(self, result: ConsumerSignals, early: Moment, late: Moment) -> list[str]:
+        if not result.lag_exact or result.lag is None:
+            return []
+        snapshot = self.poller.state.snapshot
+        assert snapshot is not None
+        taken = snapshot.taken
+        least = taken - late.oldest.latest if late.oldest else 0.0
+        most = taken - early.oldest.earliest if early.oldest else 0.0
+        if least - _LAG_TOLERANCE <= result.lag <= most + _LAG_TOLERANCE:
+            return []
+        return [f"lag {result.lag:.2f}, true is {least:.2f} to {most:.2f}"]
+
+
+def _outside(
+    what: str, value: int | None, least: Truth, most: Truth, track: Track, result: ConsumerSignals
+) -> list[str]:
+    """Never above the truth, and not below where it was always exact."""
+    exact = result.lost_exact if what == "lost" else result.redelivery_exact
+    if exact != 1:
+        track.always_exact.discard(what)
+    floor = getattr(least, what) if what in track.always_exact else 0
+    ceiling = getattr(most, what)
+    if value is not None and floor <= value <= ceiling:
+        return []
+    return [f"{what} {value}, true is {floor or getattr(least, what)} to {ceiling}, exact {exact}"]
+
+
+def _verdict_faults(result: ConsumerSignals, lost: int, lost_at_most: int) -> list[str]:
+    conditions = dict(getattr(result, "conditions", ()))
+    stated = result.verdict == Verdict.LOSING_MESSAGES or LOSING in conditions
+    if lost > 0 and result.verdict in _WELL:
+        return [f"verdict {result.verdict!r} although {lost} were lost"]
+    if stated and lost_at_most == 0 and upper(result) == result.lost:
+        return [f"losing is stated, {conditions or result.verdict}, and nothing was lost"]
+    return []
+
+
+@asynccontextmanager
+async def gauges(place: Place) -> AsyncIterator[list[Gauge]]:
+    """Each source as the exporter makes it, with its cache of configuration."""
+    async with AsyncExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        if isinstance(place, NatsServer):  # one server: no need to wait for others
+            patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
+            patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
+        yield [
+            Gauge(source, await stack.enter_async_context(whole_poller(_settings(place, source))))
+            for source in SOURCES
+        ]
+
+
+def _settings(place: Place, source: SourceName) -> SystemSettings:
+    exact = ExactSettings(lag=source == "account", filtered_interval=CACHE_SECONDS)
+    return replace(settings_of(place, source), config_interval=CACHE_SECONDS, exact=exact)
