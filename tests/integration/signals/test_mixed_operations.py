@@ -24,7 +24,7 @@ async def test_the_truth_of_mixed_operations_is_within_the_bounds(version: str, 
     async with (
         NatsServer(version, default_options()) as server,
         connected(server) as client,
-        gauges(server) as exporters,
+        gauges(server, exact_lag=True) as exporters,
     ):
         plan = Plan(client, random.Random(seed), exporters, version_of(server) >= PAUSES_SINCE)
         await plan.prepare(STREAMS)

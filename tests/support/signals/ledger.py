@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -26,6 +26,20 @@ SECOND: Final = 1_000 * MILLISECOND
 # How long a pull waits at the server: its end is a response, so no wait is in vain.
 _PULL: Final = 40 * MILLISECOND
 _PATIENCE_SECONDS: Final = 20.0
+
+
+class Truth(NamedTuple):
+    """What an exporter counts."""
+
+    lost: int = 0
+    purged: int = 0
+    redeliveries: int = 0
+
+    def plus(self, other: "Truth") -> "Truth":
+        return Truth(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def less(self, other: "Truth") -> "Truth":
+        return Truth(*(a - b for a, b in zip(self, other, strict=True)))
 
 
 @dataclass
@@ -49,6 +63,10 @@ class Ledger:
     @property
     def redeliveries(self) -> int:
         return self.sent.total() - len(self.sent)
+
+    @property
+    def truth(self) -> Truth:
+        return Truth(self.lost, self.purged, self.redeliveries)
 
     def wants(self, seq: int, subject: str) -> bool:
         passes = not self.filters or any(covers(wide, subject) for wide in self.filters)

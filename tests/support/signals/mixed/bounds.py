@@ -12,7 +12,8 @@ from support.exporter.exposed_series import SOURCES, settings_of
 from support.exporter.full_poller import whole_poller
 from support.exporter.source_polls import Place
 from support.nats.servers import NatsServer
-from support.signals.mixed.workload import NOTHING, Life, MixedWorkload, Stored, Truth
+from support.signals.ledger import Ledger, Truth
+from support.signals.mixed.workload import Life, MixedWorkload, Stored
 
 from exporter.polling.loop import SystemPoller
 from exporter.settings.config import ExactSettings, SourceName, SystemSettings
@@ -21,6 +22,7 @@ from exporter.signals.verdict import Verdict
 
 # Four polls, as 60 s are in production.
 CACHE_SECONDS: Final = 1.0
+NOTHING: Final = Truth()
 _LAG_TOLERANCE: Final = 0.25
 _WELL: Final = (None, Verdict.OK, Verdict.IDLE)
 LOSING: Final = "losing_messages"
@@ -30,7 +32,7 @@ LOSING: Final = "losing_messages"
 class Track:
     """One consumer as one exporter saw it. Of a life that ended only what was seen counts."""
 
-    life: Life | None = None
+    life: Ledger | None = None
     base: Truth = NOTHING  # at the first poll of this life
     last: Truth = NOTHING  # at the last poll
     least: Truth = NOTHING  # of earlier lives, what happened between two polls
@@ -40,7 +42,7 @@ class Track:
     always_exact: set[str] = field(default_factory=set)
     reported: ConsumerSignals | None = None
 
-    def start(self, life: Life, result: ConsumerSignals, truth: Truth) -> list[str]:
+    def start(self, life: Ledger, result: ConsumerSignals, truth: Truth) -> list[str]:
         faults = []
         if self.life is not None:
             self.recreated += 1
@@ -75,7 +77,7 @@ class Moment:
     """What is true of a consumer at one moment."""
 
     truth: Truth
-    oldest: Stored | None
+    oldest: Stored | None = None
 
     @classmethod
     def of(cls, work: MixedWorkload, life: Life, *, with_exhausted: bool) -> "Moment":
@@ -106,7 +108,7 @@ class Gauge:
             track.absent |= key not in present
         for (work, life), early in zip(lives, before, strict=True):
             late = Moment.of(work, life, with_exhausted=False)
-            self._note(life, self._check(life, early, late), when)
+            self._note(life, self.check(life, early, late), when)
 
     def _note(self, life: Life, faults: list[str], when: str) -> None:
         """The first of each kind: what was counted wrongly once stays wrong."""
@@ -116,7 +118,7 @@ class Gauge:
             if self.found[kind] == 1:
                 self.faults.append(f"{when}, {self.source}: {life.stream} {life.consumer} {fault}")
 
-    def result(self, life: Life) -> ConsumerSignals | None:
+    def result(self, life: Ledger) -> ConsumerSignals | None:
         signals = self.poller.state.signals
         return signals.consumers.get(("APP", life.stream, life.consumer))
 
@@ -124,7 +126,7 @@ class Gauge:
         known = [track.reported for track in self.tracks.values() if track.reported]
         return sum((upper(one) or 0) - (one.lost or 0) for one in known)
 
-    def _check(self, life: Life, early: Moment, late: Moment) -> list[str]:
+    def check(self, life: Ledger, early: Moment, late: Moment) -> list[str]:
         result = self.result(life)
         if result is None:
             return ["has no signals"]
@@ -184,7 +186,7 @@ def _verdict_faults(result: ConsumerSignals, lost: int, lost_at_most: int) -> li
 
 
 @asynccontextmanager
-async def gauges(place: Place) -> AsyncIterator[list[Gauge]]:
+async def gauges(place: Place, *, exact_lag: bool = False) -> AsyncIterator[list[Gauge]]:
     """Each source as the exporter makes it, with its cache of configuration."""
     async with AsyncExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -192,11 +194,12 @@ async def gauges(place: Place) -> AsyncIterator[list[Gauge]]:
             patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
             patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
         yield [
-            Gauge(source, await stack.enter_async_context(whole_poller(_settings(place, source))))
+            Gauge(source, await stack.enter_async_context(whole_poller(settings)))
             for source in SOURCES
+            for settings in [_settings(place, source, exact_lag=exact_lag)]
         ]
 
 
-def _settings(place: Place, source: SourceName) -> SystemSettings:
-    exact = ExactSettings(lag=source == "account", filtered_interval=CACHE_SECONDS)
+def _settings(place: Place, source: SourceName, *, exact_lag: bool) -> SystemSettings:
+    exact = ExactSettings(lag=exact_lag and source == "account", filtered_interval=CACHE_SECONDS)
     return replace(settings_of(place, source), config_interval=CACHE_SECONDS, exact=exact)

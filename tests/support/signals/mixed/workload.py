@@ -21,21 +21,6 @@ _PATIENCE_SECONDS: Final = 20.0
 _ORIGIN: Final = "origin"
 
 
-class Truth(NamedTuple):
-    lost: int = 0
-    purged: int = 0
-    redeliveries: int = 0
-
-    def plus(self, other: "Truth") -> "Truth":
-        return Truth(*(a + b for a, b in zip(self, other, strict=True)))
-
-    def less(self, other: "Truth") -> "Truth":
-        return Truth(*(a - b for a, b in zip(self, other, strict=True)))
-
-
-NOTHING: Final = Truth()
-
-
 class Stored(NamedTuple):
     """Between these two moments of the test's clock, which is the server's."""
 
@@ -52,10 +37,6 @@ class Life(Ledger):
     # Still stored, but the server moved the consumer past them (2.9, a purge by subject).
     skipped: set[int] = field(default_factory=set)
     born: float = field(default_factory=time.monotonic)
-
-    @property
-    def truth(self) -> Truth:
-        return Truth(self.lost, self.purged, self.redeliveries)
 
     def wants(self, seq: int, subject: str) -> bool:
         return seq not in self.skipped and super().wants(seq, subject)
