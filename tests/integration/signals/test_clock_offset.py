@@ -3,23 +3,21 @@
 The truth is the server itself: it runs on the clock of the test, and only its responses are moved.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import pytest
 from nats.aio.client import Client
-from support.exporter.exposed_series import SOURCES, Exposed, Series, polled, polling, settings_of
+from support.exporter.exposed_series import SOURCES, Exposed, Series, polled, polling
+from support.exporter.misled_poller import polling_with
 from support.exporter.source_polls import create_consumer, create_stream
-from support.nats.clock_proxy import WrongClock, http_with_clock, nats_with_clock
+from support.nats.clock_proxy import WrongClock
 from support.nats.servers import NatsServer, connected
 
-from exporter.metric import Level
 from exporter.model import Snapshot
 from exporter.polling.loop import SystemPoller
-from exporter.polling.wiring import make_poller
-from exporter.settings.config import ExporterSettings, SourceName
+from exporter.settings.config import SourceName
 
 AHEAD: Final = 10
 BEHIND: Final = -20
@@ -86,24 +84,6 @@ async def poll(poller: SystemPoller) -> Seen:
     assert snapshot is not None
     assert snapshot.complete, snapshot.outcomes
     return Seen(exposed, snapshot)
-
-
-@asynccontextmanager
-async def polling_with(
-    clock: WrongClock, server: NatsServer, source: SourceName
-) -> AsyncIterator[SystemPoller]:
-    """A poller that sees the server with this clock."""
-    if source == "monitor":
-        falsified = http_with_clock(server.monitor_url, clock)
-    else:
-        falsified = nats_with_clock(server.ports.client, clock)
-    async with falsified as url:
-        settings = replace(settings_of(server, source), urls=(url,))
-        poller = make_poller(ExporterSettings(detail=Level.FULL), settings)
-        try:
-            yield poller
-        finally:
-            await poller.source.close()
 
 
 async def fill(client: Client) -> None:
