@@ -29,6 +29,7 @@ async def test_the_truth_of_mixed_operations_is_within_the_bounds(version: str, 
         plan = Plan(client, random.Random(seed), exporters, version_of(server) >= PAUSES_SINCE)
         await plan.prepare(STREAMS)
         await plan.run(OPERATIONS)
+        assert await plan.disagreements() == [], "the ledger is wrong"
         lives = [life for work in plan.works for life in work.lives.values()]
         lost = sum(life.lost for life in lives)
         for one in exporters:

@@ -63,6 +63,19 @@ class Plan:
         for gauge in self.gauges:
             await self._poll(gauge)
 
+    async def disagreements(self) -> list[str]:
+        """Each message was sent, waits or is gone: the ledger and the server count the same."""
+        found = []
+        for work in self.works:
+            await work.note_gone()
+            for life in work.lives.values():
+                info = await work.info(life.consumer)
+                reported = (info["num_pending"], info["delivered"]["consumer_seq"])
+                known = (work.waiting(life), life.deliveries)
+                if reported != known:
+                    found.append(f"{work.stream} {life.consumer}: {reported}, ledger {known}")
+        return found
+
     async def _poll(self, gauge: Gauge) -> None:
         self.done.append(f"poll {gauge.source}")
         await gauge.poll(self.works, f"operation {len(self.done)}")

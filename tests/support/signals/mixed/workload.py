@@ -169,6 +169,13 @@ class MixedWorkload(Workload):
         self.purged += removed
         await self.note_gone(by_hand=meant[len(meant) - removed :])
 
+    def waiting(self, life: Life) -> int:
+        """Stored, wanted and never sent."""
+        return sum(
+            life.wants(seq, subject) and seq not in life.sent
+            for seq, subject in self.stored.items()
+        )
+
     def oldest(self, life: Life, *, with_exhausted: bool) -> Stored | None:
         """When the oldest message that the consumer has not finished was stored."""
         for sequence, subject in sorted(self.stored.items()):
