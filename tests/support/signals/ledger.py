@@ -42,6 +42,9 @@ class Truth(NamedTuple):
         return Truth(*(a - b for a, b in zip(self, other, strict=True)))
 
 
+NOTHING: Final = Truth()
+
+
 @dataclass
 class Ledger:
     """What became of every message, for one consumer."""
@@ -194,6 +197,13 @@ class Workload:
                 if ledger.wants(sequence, subject) and sequence not in ledger.sent:
                     ledger.purged += sequence in purged
                     ledger.lost += sequence not in purged
+
+    def waiting(self, ledger: Ledger) -> int:
+        """Stored, wanted, and never sent."""
+        return sum(
+            ledger.wants(seq, subject) and seq not in ledger.sent
+            for seq, subject in self.stored.items()
+        )
 
     async def until_expired(self) -> None:
         """Until the stream's own limits have emptied it."""

@@ -97,7 +97,7 @@ def broken_laws(seen: Watches, works: Iterable[Workload], start: Start) -> list[
             if ledger.consumer != "picky" and not _had_gaps(seen, ledger):
                 now, before = _balance(seen, ledger), start[ledger.stream, ledger.consumer]
                 broken += [f"{name}: not shared out, {before} became {now}"] * (now != before)
-            waiting = _waiting(work, ledger)
+            waiting = work.waiting(ledger)
             found = [watch.row(ledger).num_pending for watch in seen.all.values()]
             broken += [f"{name}: {found} pending, true is {waiting}"] * (set(found) != {waiting})
             # Each was sent, waits, or was taken away before: there is no fourth way.
@@ -126,14 +126,6 @@ def _had_gaps(seen: Watches, ledger: Ledger) -> bool:
         watch.claims[ledger.stream, ledger.consumer].lost_always_exact
         and watch.claims[ledger.stream, ledger.consumer].redelivery_always_exact
         for watch in seen.all.values()
-    )
-
-
-def _waiting(work: Workload, ledger: Ledger) -> int:
-    """Stored, wanted, and never sent."""
-    return sum(
-        ledger.wants(seq, subject) and seq not in ledger.sent
-        for seq, subject in work.stored.items()
     )
 
 

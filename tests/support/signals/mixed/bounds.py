@@ -12,7 +12,7 @@ from support.exporter.exposed_series import SOURCES, settings_of
 from support.exporter.full_poller import whole_poller
 from support.exporter.source_polls import Place
 from support.nats.servers import NatsServer
-from support.signals.ledger import Ledger, Truth
+from support.signals.ledger import NOTHING, Ledger, Truth
 from support.signals.mixed.workload import Life, MixedWorkload, Stored
 
 from exporter.polling.loop import SystemPoller
@@ -22,7 +22,6 @@ from exporter.signals.verdict import Verdict
 
 # Four polls, as 60 s are in production.
 CACHE_SECONDS: Final = 1.0
-NOTHING: Final = Truth()
 _LAG_TOLERANCE: Final = 0.25
 _WELL: Final = (None, Verdict.OK, Verdict.IDLE)
 LOSING: Final = "losing_messages"
@@ -37,6 +36,7 @@ class Track:
     last: Truth = NOTHING  # at the last poll
     least: Truth = NOTHING  # of earlier lives, what happened between two polls
     most: Truth = NOTHING  # likewise, and what happened before the first poll of each
+    seen: Truth = NOTHING  # between the first and the last poll of every life
     recreated: int = 0
     absent: bool = False
     always_exact: set[str] = field(default_factory=set)
@@ -122,9 +122,12 @@ class Gauge:
         signals = self.poller.state.signals
         return signals.consumers.get(("APP", life.stream, life.consumer))
 
-    def width(self) -> int:
+    def width(self) -> str:
+        """The bounds of the losses, summed over all consumers."""
         known = [track.reported for track in self.tracks.values() if track.reported]
-        return sum((upper(one) or 0) - (one.lost or 0) for one in known)
+        least, most = sum(one.lost or 0 for one in known), sum(upper(one) or 0 for one in known)
+        true = sum(track.seen.lost for track in self.tracks.values())
+        return f"{self.source}: lost {least} to {most}, true {true}, width {most - least}"
 
     def check(self, life: Ledger, early: Moment, late: Moment) -> list[str]:
         result = self.result(life)
@@ -145,7 +148,7 @@ class Gauge:
             faults.append(f"recreated {result.recreated}, true is {track.recreated}")
         faults += _verdict_faults(result, early.truth.lost - track.base.lost, most.lost)
         faults += self._lag_faults(result, early, late)
-        track.last, track.reported = late.truth, result
+        track.last, track.reported, track.seen = late.truth, result, least
         return faults
 
     def _lag_faults(self, result: ConsumerSignals, early: Moment, late: Moment) -> list[str]:

@@ -4,6 +4,7 @@ Between two operations the order is certain: each one ends with the server's own
 """
 
 import asyncio
+import functools
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from support.exporter.source_polls import api, create_stream
-from support.signals.ledger import ACK, TERM, Ledger, Workload
+from support.signals.ledger import ACK, NOTHING, TERM, Ledger, Truth, Workload
 from support.waiting import until
 
 # A time of creation that moved by less may be a restart of an old server.
@@ -50,7 +51,7 @@ class MixedWorkload(Workload):
     config: dict[str, Any] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
     times: dict[int, Stored] = field(default_factory=dict)
-    purged: int = 0  # messages, of the stream
+    ended: Truth = NOTHING  # what was true of consumers that are deleted
     born: float = 0.0
 
     async def create(self, **config: Any) -> None:
@@ -88,15 +89,28 @@ class MixedWorkload(Workload):
     async def delete_consumer(self, name: str) -> None:
         await _distinct(self.lives[name].born)
         await self._done(f"CONSUMER.DELETE.{self.stream}.{name}")
-        del self.lives[name], self.ledgers[name]
+        self._end(self.lives[name])
 
     async def delete_stream(self) -> None:
         await _distinct(max(self.born, *(life.born for life in self.lives.values())))
         if self.origin:  # else its messages would come again
             await self._done(f"STREAM.PURGE.{self.origin}")
         await self._done(f"STREAM.DELETE.{self.stream}")
-        for kept in (self.stored, self.lives, self.ledgers, self.times):
-            kept.clear()
+        for life in list(self.lives.values()):
+            self._end(life)
+        self.stored.clear()
+        self.times.clear()
+
+    def _end(self, life: Life) -> None:
+        self.ended = self.ended.plus(life.truth)
+        del self.lives[life.consumer], self.ledgers[life.consumer]
+
+    @property
+    def truth(self) -> Truth:
+        """Of all its consumers, the deleted ones too."""
+        return functools.reduce(
+            Truth.plus, (life.truth for life in self.lives.values()), self.ended
+        )
 
     async def publish(self, count: int = 1, subject: str = "a") -> None:
         """What a full discard-new stream refuses was never there."""
@@ -166,15 +180,7 @@ class MixedWorkload(Workload):
         response = await api(self.client, subject, how or None)
         # What grew too old in the moment before was not there any more.
         removed = response.get("purged", len(meant)) if "error" not in response else 0
-        self.purged += removed
         await self.note_gone(by_hand=meant[len(meant) - removed :])
-
-    def waiting(self, life: Life) -> int:
-        """Stored, wanted and never sent."""
-        return sum(
-            life.wants(seq, subject) and seq not in life.sent
-            for seq, subject in self.stored.items()
-        )
 
     def oldest(self, life: Life, *, with_exhausted: bool) -> Stored | None:
         """When the oldest message that the consumer has not finished was stored."""
