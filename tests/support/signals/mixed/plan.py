@@ -19,15 +19,19 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
     "AGED": {"max_age": 700 * MILLISECOND, "duplicate_window": 100 * MILLISECOND},
     "SUBJECTS": {"max_msgs": 30},
     "SOURCED": {"max_msgs": 25, "sources": [{"name": "ORIGIN"}]},
+    # No limit is near, and still not every sequence is a message for everyone.
     "FREE": {},
+    "JOINED": {"sources": [{"name": "SPRING"}]},
 }
 CONSUMERS: Final[dict[str, dict[str, Any]]] = {
     "all": {"max_deliver": 3},
-    "own": {},  # a filter that covers the subjects that are left, or all but the sourced ones
+    "own": {},
+    "a": {},
     "b": {"ack_wait": 60 * MILLISECOND, "max_deliver": 2},
     "slow": {},
 }
-FILTERS: Final = {"own": "a", "b": "b"}
+# All but what comes from a source; the subject that is left when they are narrowed; another one.
+FILTERS: Final = {"own": "*", "a": "a", "b": "b"}
 _NAK_LATER: Final = NAK + b' {"delay": 200000000}'
 _WORDS: Final = {ACK: 50, NAK: 20, _NAK_LATER: 10, TERM: 10, IN_PROGRESS: 10}
 _SUBJECTS: Final = ("abc", "a", "ab")
@@ -44,9 +48,10 @@ class Plan:
     done: list[str] = field(default_factory=list)
 
     async def prepare(self, kinds: int) -> None:
-        await create_stream(self.client, "ORIGIN", subjects=["origin.>"])
         for name in self.dice.sample(list(KINDS), kinds):
             work = MixedWorkload(self.client, name)
+            for source in KINDS[name].get("sources", ()):
+                await create_stream(self.client, source["name"])
             await work.create(**KINDS[name])
             for consumer in CONSUMERS:
                 await self._consumer(work, consumer)
@@ -91,7 +96,7 @@ class Plan:
             self.pause: 2 * self.can_pause,
             self.recreate_consumer: 3,
             self.recreate_stream: 1,
-            self.narrow: 6 * (work.stream == "SUBJECTS"),
+            self.narrow: 6 * (work.stream in ("SUBJECTS", "FREE")),
             self.limit: 4 * (work.stream == "OLD"),
             self.source: 20 * (work.origin is not None),
         }
@@ -173,7 +178,7 @@ class Plan:
         name = self._life(work).consumer
         await work.delete_consumer(name)
         await self._perhaps_poll()
-        await self._consumer(work, name, subject=self.dice.choice([None, "a", "b"]))
+        await self._consumer(work, name, subject=self.dice.choice([None, "*", "a", "b"]))
 
     async def recreate_stream(self, work: MixedWorkload) -> None:
         names = list(work.lives)

@@ -19,7 +19,6 @@ from support.waiting import until
 _DISTINCT_SECONDS: Final = 1.05
 _STORE_FAILED: Final = 10077  # a limit of a discard-new stream
 _PATIENCE_SECONDS: Final = 20.0
-_ORIGIN: Final = "origin"
 
 
 class Stored(NamedTuple):
@@ -133,11 +132,11 @@ class MixedWorkload(Workload):
     async def _publish_origin(self, origin: str, count: int) -> None:
         last, before = (await self.state())["last_seq"], time.time()
         for _ in range(count):
-            await self.client.request(f"{_ORIGIN}.x", b"x", timeout=_PATIENCE_SECONDS)
+            await self.client.request(origin.lower(), b"x", timeout=_PATIENCE_SECONDS)
         until_here = f"{self.stream} does not receive from {origin}"
         await until(self.state, lambda state: state["last_seq"] == last + count, until_here)
         for sequence in range(last + 1, last + count + 1):
-            self._store(sequence, f"{_ORIGIN}.x", before)
+            self._store(sequence, origin.lower(), before)
 
     def _store(self, sequence: int, subject: str, before: float) -> None:
         self.stored[sequence] = subject
