@@ -34,6 +34,7 @@ class Track:
     life: Ledger | None = None
     base: Truth = NOTHING  # at the first poll of this life
     last: Truth = NOTHING  # at the last poll
+    began: Truth = NOTHING  # what was reported before this life
     least: Truth = NOTHING  # of earlier lives, what happened between two polls
     most: Truth = NOTHING  # likewise, and what happened before the first poll of each
     seen: Truth = NOTHING  # between the first and the last poll of every life
@@ -44,6 +45,7 @@ class Track:
 
     def start(self, life: Ledger, result: ConsumerSignals, truth: Truth) -> list[str]:
         faults = []
+        self.began = _counted(self.reported)
         if self.life is not None:
             self.recreated += 1
             self.least = self.least.plus(self.last).less(self.base)
@@ -56,7 +58,7 @@ class Track:
 
     def _restart(self, result: ConsumerSignals) -> list[str]:
         now, before = _counted(result), _counted(self.reported)
-        self.least = self.most = now
+        self.least = self.most = self.began = now
         wrong = [pair for pair in zip(now, before, strict=True) if pair[0] not in (0, pair[1])]
         return [f"came back with {now}, had {before}"] if wrong else []
 
@@ -137,8 +139,9 @@ class Gauge:
         faults = track.start(life, result, early.truth) if track.life is not life else []
         least = track.least.plus(early.truth).less(track.base)
         most = track.most.plus(late.truth)
-        faults += _outside("redeliveries", result.redeliveries, least, most, track, result)
-        faults += _outside("lost", result.lost, least, most, track, result)
+        exactly = track.began.plus(early.truth).less(track.base)
+        faults += _outside("redeliveries", result.redeliveries, exactly, most, track, result)
+        faults += _outside("lost", result.lost, exactly, most, track, result)
         if (result.purged or 0) > most.purged:
             faults.append(f"purged {result.purged}, true is {most.purged}")
         bound = upper(result)
@@ -165,17 +168,17 @@ class Gauge:
 
 
 def _outside(
-    what: str, value: int | None, least: Truth, most: Truth, track: Track, result: ConsumerSignals
+    what: str, value: int | None, exactly: Truth, most: Truth, track: Track, result: ConsumerSignals
 ) -> list[str]:
-    """Never above the truth, and not below where it was always exact."""
+    """Never above the truth, and not below where it was exact in all of this life."""
     exact = result.lost_exact if what == "lost" else result.redelivery_exact
     if exact != 1:
         track.always_exact.discard(what)
-    floor = getattr(least, what) if what in track.always_exact else 0
+    floor = getattr(exactly, what) if what in track.always_exact else 0
     ceiling = getattr(most, what)
     if value is not None and floor <= value <= ceiling:
         return []
-    return [f"{what} {value}, true is {floor or getattr(least, what)} to {ceiling}, exact {exact}"]
+    return [f"{what} {value}, true is {floor} to {ceiling}, exact {exact}"]
 
 
 def _verdict_faults(result: ConsumerSignals, lost: int, lost_at_most: int) -> list[str]:
