@@ -10,14 +10,7 @@ from support.exporter.exposed_series import SOURCES, polling
 from support.exporter.misled_poller import polling_with
 from support.nats.clock_proxy import WrongClock
 from support.nats.servers import NatsServer, connected
-from support.signals.faulty_workload import (
-    INTERVAL_SECONDS,
-    ROUNDS,
-    SMALL_LIMITS,
-    assert_each_has_its_name,
-    fall_ill,
-    live,
-)
+from support.signals.faulty_workload import assert_each_has_its_name, fall_ill_and_live
 from support.signals.ledger import MILLISECOND, SECOND, Workload
 from support.signals.observations import Supervisor, Watches
 
@@ -78,14 +71,7 @@ async def test_verdicts_and_conditions_are_the_same_and_began_at_the_same_time(
     nats_server: NatsServer, source: SourceName, seconds: int
 ) -> None:
     async with connected(nats_server) as client, both(nats_server, source, seconds) as seen:
-        work, small = Workload(client, "ORDERS"), Workload(client, "SMALL")
-        await work.create()
-        await small.create(**SMALL_LIMITS)
-        faulty = await fall_ill(nats_server, work, small)
-        for _ in range(ROUNDS):
-            await live(work, small)
-            seen.pass_time(INTERVAL_SECONDS)
-            await seen.poll()
+        faulty = await fall_ill_and_live(nats_server, client, seen)
         right, wrong = seen.all["right"], seen.all["wrong"]
         for watch in (right, wrong):
             assert_each_has_its_name(watch, faulty)

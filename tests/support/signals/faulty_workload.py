@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from nats.aio.client import Client
 from support.exporter.source_polls import create_consumer
 from support.nats.servers import NatsCluster, NatsServer
 from support.signals.known_workload import PAUSES_SINCE, version_of
 from support.signals.ledger import MILLISECOND, SECOND, Ledger, Workload
-from support.signals.observations import ACCOUNT, Supervisor
+from support.signals.observations import ACCOUNT, Supervisor, Watches
 
 from exporter.signals.verdict import Verdict
 
@@ -44,6 +45,19 @@ async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workl
     await work.fetch_all("full", 4)
     await work.fetch_all("stuck", 1)
     await work.fetch_all("loops", 3)
+    return faulty
+
+
+async def fall_ill_and_live(place: NatsServer, client: Client, seen: Watches) -> Faulty:
+    """On streams of their own, polled for longer than the window."""
+    work, small = Workload(client, "ORDERS"), Workload(client, "SMALL")
+    await work.create()
+    await small.create(**SMALL_LIMITS)
+    faulty = await fall_ill(place, work, small)
+    for _ in range(ROUNDS):
+        await live(work, small)
+        seen.pass_time(INTERVAL_SECONDS)
+        await seen.poll()
     return faulty
 
 
