@@ -182,12 +182,15 @@ def _outside(
 
 
 def _verdict_faults(result: ConsumerSignals, lost: int, lost_at_most: int) -> list[str]:
-    conditions = dict(getattr(result, "conditions", ()))
-    stated = result.verdict == Verdict.LOSING_MESSAGES or LOSING in conditions
-    if lost > 0 and result.verdict in _WELL:
-        return [f"verdict {result.verdict!r} although {lost} were lost"]
+    """Losing is stated where something was lost, and only where something may have been."""
+    conditions: dict[str, float] | None = getattr(result, "conditions", None)
+    stated = result.verdict == Verdict.LOSING_MESSAGES
+    if conditions is not None:
+        stated = LOSING in dict(conditions)
+    if lost > 0 and (result.verdict in _WELL or (conditions is not None and not stated)):
+        return [f"verdict {result.verdict!r}, {conditions}, although {lost} were lost"]
     if stated and lost_at_most == 0 and upper(result) == result.lost:
-        return [f"losing is stated, {conditions or result.verdict}, and nothing was lost"]
+        return [f"losing is stated, {conditions or result.verdict!r}, and nothing was lost"]
     return []
 
 
