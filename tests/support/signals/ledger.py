@@ -198,12 +198,13 @@ class Workload:
                     ledger.purged += sequence in purged
                     ledger.lost += sequence not in purged
 
-    def waiting(self, ledger: Ledger) -> int:
+    def waiting(self, ledger: Ledger) -> set[int]:
         """Stored, wanted, and never sent."""
-        return sum(
-            ledger.wants(seq, subject) and seq not in ledger.sent
+        return {
+            seq
             for seq, subject in self.stored.items()
-        )
+            if ledger.wants(seq, subject) and seq not in ledger.sent
+        }
 
     async def until_expired(self) -> None:
         """Until the stream's own limits have emptied it."""

@@ -97,7 +97,7 @@ def broken_laws(seen: Watches, works: Iterable[Workload], start: Start) -> list[
             if ledger.consumer != "picky" and not _had_gaps(seen, ledger):
                 now, before = _balance(seen, ledger), start[ledger.stream, ledger.consumer]
                 broken += [f"{name}: not shared out, {before} became {now}"] * (now != before)
-            waiting = work.waiting(ledger)
+            waiting = len(work.waiting(ledger))
             found = [watch.row(ledger).num_pending for watch in seen.all.values()]
             broken += [f"{name}: {found} pending, true is {waiting}"] * (set(found) != {waiting})
             # Each was sent, waits, or was taken away before: there is no fourth way.
