@@ -177,7 +177,8 @@ class SignalState:
             if state.durable and (account, stream, name) not in present
         )
         for key, number in gone.items():
-            if (stream := self._streams.get(key)) is not None:
+            stream = self._streams.get(key)
+            if stream is not None and stream.seen == now:
                 stream.add(catalog.STREAM_CONSUMERS_REMOVED, number, now)
 
     def _forget(self, snapshot: Snapshot, present: Mapping[ConsumerKey, ConsumerSignals]) -> None:

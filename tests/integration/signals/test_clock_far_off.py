@@ -84,5 +84,5 @@ async def test_verdicts_and_conditions_are_the_same_and_began_at_the_same_time(
 def _times(result: object) -> dict[str, float | None]:
     """What the clock of a server has a part in."""
     ages = ("verdict_since", "lag", "headroom_seconds", "stalled", "floor_stalled")
-    conditions: dict[str, float | None] = dict(getattr(result, "conditions", ()))
+    conditions: dict[str, float | None] = dict(result.conditions)
     return {name: getattr(result, name) for name in ages} | conditions

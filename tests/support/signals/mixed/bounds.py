@@ -70,7 +70,7 @@ def _counted(result: ConsumerSignals | None) -> Truth:
 
 
 def upper(result: ConsumerSignals) -> int | None:
-    bound: int | None = getattr(result, "lost_upper", result.lost)
+    bound: int | None = result.lost_upper
     return bound
 
 
@@ -183,14 +183,11 @@ def _outside(
 
 def _verdict_faults(result: ConsumerSignals, lost: int, lost_at_most: int) -> list[str]:
     """Losing is stated where something was lost, and only where something may have been."""
-    conditions: dict[str, float] | None = getattr(result, "conditions", None)
-    stated = result.verdict == Verdict.LOSING_MESSAGES
-    if conditions is not None:
-        stated = LOSING in dict(conditions)
-    if lost > 0 and (result.verdict in _WELL or (conditions is not None and not stated)):
-        return [f"verdict {result.verdict!r}, {conditions}, although {lost} were lost"]
+    stated = LOSING in dict(result.conditions)
+    if lost > 0 and (result.verdict in _WELL or not stated):
+        return [f"verdict {result.verdict!r}, {result.conditions}, although {lost} were lost"]
     if stated and lost_at_most == 0 and upper(result) == result.lost:
-        return [f"losing is stated, {conditions or result.verdict!r}, and nothing was lost"]
+        return [f"losing is stated, {result.conditions}, and nothing was lost"]
     return []
 
 

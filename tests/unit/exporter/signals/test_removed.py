@@ -48,6 +48,14 @@ def test_each_time_is_counted() -> None:
     assert counted == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
+def test_consumers_that_went_with_their_stream_were_not_removed_from_it() -> None:
+    polls = Polls()
+    polls.poll(orders(10), worker(10, 10))
+    polls.poll()
+    polls.poll(orders(3, created=AGAIN))
+    assert (polls.stream.recreated, polls.stream.consumers_removed) == (1, 0)
+
+
 def test_a_stream_restored_from_an_older_copy_was_set_back() -> None:
     """A restore keeps the time of creation."""
     polls = Polls()
