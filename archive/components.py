@@ -11,6 +11,7 @@ from archive.ingest.receiver import Receiver
 from archive.publishing.publisher import Publisher
 from archive.remote_write.decoder import Decoder
 from archive.self_metrics import ReceiverCounters, Value
+from archive.series.idle import IdleSeries
 from archive.settings.config import ArchiveSettings
 from archive.tables.manifest_store import read_manifest
 from archive.tables.storage import open_storage
@@ -29,6 +30,13 @@ class Components:
     receiver: Receiver
     quarantine: Quarantine
     counters: ReceiverCounters
+    idle_series: IdleSeries
+
+    def forget(self, now: int) -> int:
+        """Hold the decoder's lock. Returns how many series the caches evicted."""
+        evicted = self.decoder.forget_unused(now)
+        self.idle_series.forget(now)
+        return evicted
 
     def values(self) -> Iterator[Value]:
         """The values of /metrics; an unknown value has no series."""
@@ -42,6 +50,7 @@ class Components:
         for reason, count in dropped.reasons():
             yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
+        yield Value(catalog.ARCHIVE_FORGOTTEN_SERIES, self.idle_series.forgotten)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
         yield Value(catalog.ARCHIVE_WAL_DAMAGED_BYTES, self.wal.damaged)
         oldest, succeeded = self.wal.oldest, self.publisher.last_success
@@ -67,4 +76,5 @@ def open_components(settings: ArchiveSettings) -> Components:
     quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
     receiver = Receiver(decoder, wal, settings.limits, quarantine, counters)
     publisher = Publisher(storage, wal, settings.publish)
-    return Components(wal, publisher, decoder, receiver, quarantine, counters)
+    idle_series = IdleSeries(wal, settings.publish.retention, decoder.forget_series)
+    return Components(wal, publisher, decoder, receiver, quarantine, counters, idle_series)

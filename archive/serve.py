@@ -20,6 +20,7 @@ from archive.http.auth import BearerTokens, protect
 from archive.self_metrics import SelfMetrics, dropped_connections
 from archive.settings.config import ArchiveSettings, is_loopback
 from archive.settings.options import Options
+from archive.wal.errors import WalUnavailableError
 from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
@@ -180,7 +181,11 @@ async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
 
 async def _forget(components: Components) -> None:
     async with components.receiver.decoder_lock:
-        count = await asyncio.to_thread(components.decoder.forget_unused, _now())
+        try:
+            count = await asyncio.to_thread(components.forget, _now())
+        except WalUnavailableError as error:
+            event(logger, logging.WARNING, "cannot forget idle series", error=error)
+            return
     if count:
         event(logger, logging.DEBUG, "evicted idle series", count=count)
 

@@ -938,6 +938,9 @@ ARCHIVE_DROPPED_SAMPLES = _archive("archive_dropped_samples_total",
     labels=("reason",))
 ARCHIVE_SERIES = _archive("archive_series",
     "Series that the receiver knows now.")
+ARCHIVE_FORGOTTEN_SERIES = _archive("archive_forgotten_series_total",
+    "Series forgotten because they had no sample for the time of publish.retention.series.",
+    purpose="For an operator who wants to know how many series come and go.")
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",
     "Size of the write-ahead log that waits for compaction.")
 ARCHIVE_WAL_DAMAGED_BYTES = _archive("archive_wal_damaged_bytes_total",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from archive.remote_write.protobuf import MalformedError
@@ -91,8 +92,13 @@ class Decoder:
 
     def forget_unused(self, now: int) -> int:
         """Evicts series without recent samples from the caches; returns how many."""
-        alive = self.live.alive(now)
-        return self._v1.table.forget(alive) + self._v2.cache.forget(alive)
+        are_alive = partial(self.live.are_alive, now=now)
+        return self._v1.table.forget(are_alive) + self._v2.cache.forget(are_alive)
+
+    def forget_series(self) -> None:
+        """Call it before the series table forgets series that are not alive."""
+        self._v1.forget_series()
+        self._v2.cache.clear()
 
     @property
     def remembered(self) -> int:

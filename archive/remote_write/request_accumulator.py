@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from archive.batch import Batch, Opaque, OpaqueKind
+from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind
 from archive.remote_write.messages import Exemplar, Sample
 from archive.remote_write.native_histogram import Histogram
 from archive.remote_write.protobuf import MalformedError
@@ -107,6 +107,9 @@ class RequestAccumulator:
     def finish(self, sender: str) -> Decoded:
         rows = self._joined()
         self._live.mark(rows.series, self.now)
+        others = [each.series for each in self._opaque if each.series != NO_SERIES]
+        if others:
+            self._live.mark(np.array(others, np.int64), self.now)
         kinds = [each.kind for each in self._opaque]
         written = Written(
             len(rows.series), kinds.count(OpaqueKind.HISTOGRAM), kinds.count(OpaqueKind.EXEMPLAR)

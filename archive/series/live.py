@@ -10,15 +10,21 @@ from numpy.typing import NDArray
 
 from archive.batch import SeriesDefinition
 from archive.series.labels import Identity, Label, Labels, RefusedError
+from archive.series.last_seen import LastSeen
 
 Permit = Callable[[], object]
 LIVE_MILLISECONDS: Final = 2 * 3_600_000
 _RECOUNT_MILLISECONDS: Final = 10_000
-_INITIAL_CAPACITY: Final = 1024
 
 
 class SeriesIds(Protocol):
     """The ids of all series; the write-ahead log's series table implements it."""
+
+    @property
+    def last_seen(self) -> LastSeen: ...
+
+    @property
+    def known(self) -> int: ...
 
     def __len__(self) -> int: ...
 
@@ -34,7 +40,9 @@ class SeriesIds(Protocol):
 
     def definition(self, series: int) -> SeriesDefinition: ...
 
-    def rows(self, first: int, end: int) -> tuple[list[int], list[bytes]]: ...
+    def ids(self, first: int, end: int) -> Iterable[int]: ...
+
+    def rows(self, ids: Iterable[int]) -> list[bytes]: ...
 
     def pairs(self, numbers: Iterable[int]) -> list[Label]: ...
 
@@ -45,8 +53,8 @@ class LiveSeries:
     def __init__(self, numbers: SeriesIds, max_series: int) -> None:
         self._numbers = numbers
         self._max_series = max_series
-        self._seen: NDArray[np.int64] = np.zeros(_INITIAL_CAPACITY, np.int64)
         self._now = 0
+        self._since = 0  # the first sample since the start
         self._counted = 0
         self._counted_at = -_RECOUNT_MILLISECONDS
 
@@ -67,7 +75,7 @@ class LiveSeries:
 
     def _permit(self) -> None:
         now = self._now
-        if len(self._numbers) >= self._max_series and self._recounted(now) >= self._max_series:
+        if self._numbers.known >= self._max_series and self._recounted(now) >= self._max_series:
             raise RefusedError(f"more than {self._max_series} live series (limits.live_series)")
         self._counted += 1
 
@@ -75,22 +83,21 @@ class LiveSeries:
         return self._numbers.definition(series).labels
 
     def mark(self, series: NDArray[np.int64], now: int) -> None:
-        if len(self._numbers) > len(self._seen):
-            cache_limit = np.zeros(max(2 * len(self._seen), len(self._numbers)), np.int64)
-            cache_limit[: len(self._seen)] = self._seen
-            self._seen = cache_limit
-        self._seen[series] = now
+        if not self._since:
+            self._since = now
+        self._numbers.last_seen.mark(series, now)
 
     def seen(self, first: int, end: int) -> int:
         """How many of these ids had samples since the start."""
-        return int(np.count_nonzero(self._seen[first:end]))
+        times = self._numbers.last_seen.of(np.arange(first, end))
+        return int(np.count_nonzero(times >= self._since)) if self._since else 0
 
-    def alive(self, now: int) -> NDArray[np.bool_]:
-        """By series id; ids beyond the end are not alive."""
-        return self._seen > now - LIVE_MILLISECONDS
+    def are_alive(self, series: NDArray[np.int64], now: int) -> NDArray[np.bool_]:
+        alive: NDArray[np.bool_] = self._numbers.last_seen.of(series) > now - LIVE_MILLISECONDS
+        return alive
 
     def count(self, now: int) -> int:
-        return int(np.count_nonzero(self.alive(now)))
+        return self._numbers.last_seen.count_since(now - LIVE_MILLISECONDS + 1)
 
     def _recounted(self, now: int) -> int:
         """Recounts at most every ten seconds, so that many new series stay cheap."""

@@ -14,6 +14,11 @@ class RetentionSettings:
         "Days that ended longer ago than this are deleted; unset keeps them forever.",
         minimum=86_400,
     )
+    series: Duration | None = setting(
+        None,
+        "Series without a sample for this time are forgotten; one that comes again gets a new id. Unset: as `age`, and 7d without it.",
+        minimum=86_400,
+    )
     size: Size | None = setting(
         None,
         "When the published files are larger than this, the oldest days are deleted, but never the newest day or an open one; unset means no limit.",

@@ -24,9 +24,8 @@ class Definitions(msgspec.Struct, array_like=True, frozen=True):
     """Name, value, name, value, ..."""
 
 
-def pack_definitions(table: SeriesTable, first: int, end: int) -> Definitions:
-    """The series of the table from `first` to before `end`."""
-    ids, rows = table.rows(first, end)
+def pack_definitions(table: SeriesTable, ids: list[int]) -> Definitions:
+    rows = table.rows(ids)
     numbers = np.frombuffer(b"".join(rows), np.uint32)
     used, cells = np.unique(numbers, return_inverse=True)
     return Definitions(

@@ -5,16 +5,18 @@ Without it the series ids in the log have no labels, hence the second copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import cramjam
 import msgspec
+import numpy as np
 
 from archive.series.table import SeriesTable
 from archive.wal import fsync
+from archive.wal.record_columns import Column, pack_column, unpack_column
 from archive.wal.record_definitions import Definitions, load_definitions, pack_definitions
 from archive.wal.segments.reader import SegmentFrames
 from archive.wal.segments.segment import SegmentHeader, framed, pack_header
@@ -32,6 +34,8 @@ class _CheckpointRecord(msgspec.Struct, array_like=True, frozen=True):
     next_segment: int
     next_series: int
     definitions: Definitions
+    seen: Column
+    """When each of them last had a sample, in milliseconds; 0 before the first one."""
 
 
 _decoder = msgspec.msgpack.Decoder(_CheckpointRecord)
@@ -80,10 +84,26 @@ class SeriesCheckpoint:
 
     def save(self, table: SeriesTable, end: int, next_segment: int) -> None:
         """Saves every series below `end`, durable on return. After an OSError nothing has changed."""
-        if end <= self.covered and next_segment <= self.next_segment:
-            return
+        if end > self.covered or next_segment > self.next_segment:
+            self._save(table, end, next_segment)
+
+    def rewrite(
+        self, table: SeriesTable, end: int, next_segment: int, without: Collection[int] = ()
+    ) -> None:
+        """Saves everything again, with current times and without these series."""
+        self._can_append = False
+        self._save(table, end, next_segment, frozenset(without))
+
+    def _save(
+        self,
+        table: SeriesTable,
+        end: int,
+        next_segment: int,
+        without: Collection[int] = frozenset(),
+    ) -> None:
         appends = self._can_append and self.records < _MAX_RECORDS
-        records = list(_records(table, self.covered if appends else 0, end, next_segment))
+        first = self.covered if appends else 0
+        records = list(_records(table, first, end, next_segment, without))
         write = fsync.append_file if appends else _replace
         # Until both are written they differ, and after a failed sync their content is undefined.
         self._can_append = False
@@ -96,6 +116,9 @@ class SeriesCheckpoint:
     def _take(self, payload: bytes, table: SeriesTable) -> None:
         checkpoint = _decoder.decode(cramjam.lz4.decompress_block(payload))
         load_definitions(checkpoint.definitions, table)
+        count = checkpoint.definitions.count
+        ids = unpack_column(checkpoint.definitions.ids, count)
+        table.last_seen.mark(ids, unpack_column(checkpoint.seen, count))
         table.skip_to(checkpoint.next_series)
         self.covered = len(table)
         self.next_segment = max(self.next_segment, checkpoint.next_segment)
@@ -111,12 +134,18 @@ def _read(path: Path) -> _Copy:
     return _Copy(path, payloads, frames.ending)
 
 
-def _records(table: SeriesTable, first: int, end: int, next_segment: int) -> Iterator[bytes]:
+def _records(
+    table: SeriesTable, first: int, end: int, next_segment: int, without: Collection[int]
+) -> Iterator[bytes]:
     """At least one record, which holds the number of the next segment."""
-    for begin in range(first, max(end, first + 1), _SERIES_A_RECORD):
-        until = min(begin + _SERIES_A_RECORD, end)
-        part = pack_definitions(table, begin, until)
-        plain = msgspec.msgpack.encode(_CheckpointRecord(next_segment, until, part))
+    ids = [series for series in table.ids(first, end) if series not in without]
+    for begin in range(0, max(len(ids), 1), _SERIES_A_RECORD):
+        some = ids[begin : begin + _SERIES_A_RECORD]
+        is_last = begin + _SERIES_A_RECORD >= len(ids)
+        until = end if is_last else some[-1] + 1
+        seen = pack_column(table.last_seen.of(np.array(some, np.int64)))
+        part = pack_definitions(table, some)
+        plain = msgspec.msgpack.encode(_CheckpointRecord(next_segment, until, part, seen))
         yield b"".join(framed(bytes(cramjam.lz4.compress_block(plain))))
 
 

@@ -115,6 +115,13 @@ class Wal:
     def remove(self, segments: Sequence[Segment]) -> None:
         self._log.remove(segments)
 
+    def idle_series(self, before: int, now: int) -> list[int]:
+        return self._log.idle_series(before, now)
+
+    def forget(self, ids: Sequence[int]) -> None:
+        """Call it while no request is decoded, and caches of the series are empty."""
+        self._log.forget(ids)
+
     @property
     def size(self) -> int:
         return self._log.size

@@ -42,6 +42,10 @@ class DecoderV1:
         self.metadata = MetadataCache()
         self._identities = warm_start.identities
 
+    def forget_series(self) -> None:
+        """Drops what refers to the series table by other numbers than series ids."""
+        self._warm_start.forget_series()
+
     def decode(
         self,
         memory: bytearray,

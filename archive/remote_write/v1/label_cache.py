@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -107,17 +107,14 @@ class LabelCache:
             slot.span.drop(slot)
         self._free.append(slot.index)
 
-    def forget(self, alive: NDArray[np.bool_]) -> int:
+    def forget(self, are_alive: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> int:
         """Evicts the slots of series that are not alive; returns how many."""
         everyone = [slot for slots in self._by_header.values() for slot in slots.values()]
-        old = [slot for slot in everyone if not self._is_alive(slot, alive)]
+        alive = are_alive(self.ids[[slot.index for slot in everyone]]) if everyone else ()
+        old = [slot for slot, is_alive in zip(everyone, alive, strict=True) if not is_alive]
         for slot in old:
             self.discard(slot)
         return len(old)
-
-    def _is_alive(self, slot: Slot, alive: NDArray[np.bool_]) -> bool:
-        series = self.ids[slot.index]
-        return bool(series < len(alive) and alive[series])
 
     def _new_index(self) -> int:
         index = self._next

@@ -46,6 +46,13 @@ class WarmStart:
         self._tries = _PATIENCE
         self._room = self._ahead
 
+    def forget_series(self) -> None:
+        """Call it when the series table forgets series: pair ids change their meaning."""
+        self.identities.forget()
+        self._encoded.clear()
+        self._odd.clear()
+        self._no_replica = -1
+
     def update_lookahead(self) -> None:
         """Adapts the lookahead to how many slots the last requests used."""
         built = sum(map(len, self._last))
@@ -86,7 +93,8 @@ class WarmStart:
 
     def _make(self, first: int, count: int, table: LabelCache) -> None:
         block = range(first, min(first + count, len(self._built)))
-        ids, rows = self._numbers.rows(block.start, block.stop)
+        ids = list(self._numbers.ids(block.start, block.stop))
+        rows = self._numbers.rows(ids)
         slots, numbers = [], []
         for number, row in zip(ids, rows, strict=True):
             raw = None if self._built[number] else self._raw(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -88,11 +88,10 @@ class SeriesCache:
             self._day = now // _DAY
             self.forget_metadata()
 
-    def forget(self, alive: NDArray[np.bool_]) -> int:
+    def forget(self, are_alive: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> int:
         """Clears the cache when most of it is not alive; live series refill it quickly."""
         count = len(self._slots)
-        ids = self.ids[:count]
-        living = np.count_nonzero(alive[ids[ids < len(alive)]])
+        living = int(np.count_nonzero(are_alive(self.ids[:count])))
         if count - living <= living:
             return 0
         self.clear()

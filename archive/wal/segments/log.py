@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from archive.batch import Batch
 from archive.series.table import SeriesTable
 from archive.settings.wal import WalSettings
@@ -105,7 +107,8 @@ class SegmentLog:
         prepare a group only after the group before it was written or has failed.
         """
         end = len(self._series)
-        new = pack_definitions(self._series, self._defined, end) if end > self._defined else None
+        added = list(self._series.ids(self._defined, end)) if end > self._defined else []
+        new = pack_definitions(self._series, added) if added else None
         return Prepared(encode_group(new, batches), batches[0].received, end)
 
     def write(self, prepared: Prepared) -> None:
@@ -180,6 +183,33 @@ class SegmentLog:
                 with self._lock:
                     del self._sealed[segment.number]
             fsync.sync_folder(self._folder)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def idle_series(self, before: int, now: int) -> list[int]:
+        """Series without a sample since `before` that no record of the log uses.
+
+        The time of a series without a known sample begins now.
+        """
+        oldest = self.oldest
+        ids = np.fromiter(self._series.ids(0, self._defined), np.int64)
+        seen = self._series.last_seen.of(ids)
+        self._series.last_seen.mark(ids[seen == 0], now)
+        limit = before if oldest is None else min(before, oldest)
+        found: list[int] = ids[(seen > 0) & (seen < limit)].tolist()
+        return found
+
+    def forget(self, ids: Sequence[int]) -> None:
+        """Forgets these series on disk, then in memory. Raises WalUnavailableError.
+
+        Also saves when the others were last seen.
+        """
+        try:
+            with self._checkpoint_lock:
+                # First: a series that comes again gets a new id, and must not be found twice.
+                self._checkpoint.rewrite(self._series, self._defined, self._next, ids)
+                if ids:
+                    self._series.forget(ids)
         except OSError as error:
             raise self._unavailable(error) from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from archive.wal.errors import WalFormatError
 
-VERSION = 1
+VERSION = 2
 SUFFIX = ".wal"
 _MAGIC = b"SGWAL\r\n"  # detects copies with converted line endings
 _HEADER = struct.Struct("<7sBQQqI")

@@ -82,7 +82,7 @@ def test_definitions_come_back_as_objects_and_in_a_table(
 ) -> None:
     table = SeriesTable()
     ids = [table.identify(labels, replica) for labels in sets]
-    packed = pack_definitions(table, 0, len(table))
+    packed = pack_definitions(table, list(range(len(table))))
     expected = {
         id_: SeriesDefinition(id_, labels, replica) for id_, labels in zip(ids, sets, strict=True)
     }
@@ -95,7 +95,7 @@ def test_definitions_come_back_as_objects_and_in_a_table(
 def test_the_definitions_of_a_group_come_with_its_first_request() -> None:
     table = SeriesTable()
     table.adopt([definition(0), definition(1, "replica-b")])
-    packed = pack_definitions(table, 0, 2)
+    packed = pack_definitions(table, [0, 1])
     first, second = decode_group(encode_group(packed, [batch([0, 1]), batch([1])]))
     assert first.definitions == (definition(0), definition(1, "replica-b"))
     assert second.definitions == ()
@@ -141,6 +141,6 @@ def test_definitions_that_contradict_themselves_are_refused(
 ) -> None:
     table = SeriesTable()
     table.adopt([definition(0), definition(1)])
-    broken: Definitions = msgspec.structs.replace(pack_definitions(table, 0, 2), **change)
+    broken: Definitions = msgspec.structs.replace(pack_definitions(table, [0, 1]), **change)
     with pytest.raises(ValueError, match=reported):
         unpack_definitions(broken)

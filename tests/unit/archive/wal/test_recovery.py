@@ -353,12 +353,12 @@ def test_the_format_of_a_newer_version_is_refused_and_not_taken_for_damage(
     written: Path, tmp_path: Path
 ) -> None:
     data = bytearray(segment_path(written, 1).read_bytes())
-    data[7] = 2
+    data[7] = 3
     data[HEADER_BYTES - 4 : HEADER_BYTES] = struct.pack("<I", zlib.crc32(data[: HEADER_BYTES - 4]))
     path = changed(written, tmp_path / "wal", bytes(data))
-    with pytest.raises(WalFormatError, match=r"0000000001\.wal is of format 2, and this program"):
+    with pytest.raises(WalFormatError, match=r"0000000001\.wal is of format 3, and this program"):
         Wal.open(path.parent, EAGER)
-    with pytest.raises(WalFormatError, match=r"0000000001\.wal is of format 2"):
+    with pytest.raises(WalFormatError, match=r"0000000001\.wal is of format 3"):
         list(read_segment(path))
     assert path.read_bytes() == data
     path.write_bytes(segment_path(written, 1).read_bytes())
