@@ -79,17 +79,19 @@ class LabelIdentities:
         for size in (VALUED, ZERO):
             end = stop - size
             is_sample = buffer[end] == _SAMPLE_TAG and buffer[end + 1] == size - 2
-            if is_sample and self._is_known(bytes(buffer[begin:end])):
+            if begin <= end and is_sample and self._is_known(bytes(buffer[begin:end])):
                 return end
         end = end_of_labels(buffer, begin, stop)
-        self._remember(bytes(buffer[begin:end]), _Seen.ONCE)
+        if begin <= end <= stop:  # otherwise a length is wrong
+            self._remember(bytes(buffer[begin:end]), _Seen.ONCE)
         return end
 
     def read(self, raw: bytes) -> Unidentified:
         """Raises RefusedError, MalformedError or IndexError when these are not labels."""
         end = 2 + raw[1] if raw and raw[1] < _ONE_BYTE else 0
         others = self._others.get(raw[end:])
-        if others is None or others is _Seen.ONCE or len(raw) > self._rules.max_bytes:
+        fits = end <= len(raw) <= self._rules.max_bytes
+        if others is None or others is _Seen.ONCE or not fits:
             return self.labels.read(raw, self._rules.max_labels)
         if others is _Seen.AGAIN:
             others = self._read_others(raw[end:])

@@ -14,7 +14,7 @@ from archive.wal.recovery import read_series
 from archive.wal.segments.reader import EndingKind, check_segment
 from archive.wal.segments.segment import segment_paths
 
-ROUNDS = 100 if long_run() else 10
+ROUNDS = 300 if long_run() else 10
 # Four requests are always on their way; every one brings a new series.
 WRITER = """
 import asyncio, sys
