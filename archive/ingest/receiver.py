@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterable
 from typing import Protocol
 
 from archive.batch import Batch, SeriesDefinition
 from archive.ingest.batching import RequestBatcher
+from archive.ingest.clock import Clock
 from archive.ingest.negotiation import RequestInfo
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
@@ -45,6 +45,7 @@ class Receiver:
         limits: Limits,
         quarantine: Quarantine,
         counters: ReceiverCounters,
+        clock: Clock | None = None,
     ) -> None:
         self.decoder_lock = asyncio.Lock()
         """Hold it while you use the decoder."""
@@ -56,7 +57,8 @@ class Receiver:
         self._counters = counters
         self._waiting = 0
         self._log_limited = RateLimitedLog(logger)
-        self._batcher = RequestBatcher(decoder, log, counters, self, _now, self.decoder_lock)
+        self._now = (clock or Clock()).now
+        self._batcher = RequestBatcher(decoder, log, counters, self, self._now, self.decoder_lock)
 
     def hold(self, size: int) -> bool:
         """Reserves memory for a body until `release`; False when the limit is reached."""
@@ -92,7 +94,7 @@ class Receiver:
     async def _receive(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None
     ) -> WriteResponse:
-        now = _now()
+        now = self._now()
         self._counters.received_bytes += len(body)
         try:
             decoded = await self._decode(info, body, now, cursor)
@@ -169,7 +171,3 @@ class Receiver:
         kind, sender = (info.sender, type(error)), info.sender
         self._log_limited.log(kind, logging.ERROR, "request failed", sender=sender, error=error)
         return self.defer(info, Deferred.FAULT, "internal error, see the log of the archive")
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,12 +2,15 @@
 
 import asyncio
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.archive.wal_batches import EAGER, append, batch, batches_of, plain
+from support.archive.process import archiving
+from support.archive.wal_batches import EAGER, append, batch, batches_of, plain, records_of
+from support.remote_write import messages as rw
 
 from archive.wal.errors import WalUnavailableError
 from archive.wal.write_ahead_log import Wal
@@ -106,3 +109,35 @@ async def test_a_read_only_disk_is_refused_at_the_start_and_read_all_the_same(di
     wal = await asyncio.to_thread(Wal.open, folder, EAGER)
     await append(wal, kept)
     await wal.close()
+
+
+async def test_an_archive_on_a_disk_that_becomes_read_only_defers_and_loses_nothing(
+    disk: Disk,
+) -> None:
+    """As a process: 503 and never 400, reads go on, and everything is there after the repair."""
+    at = time.time_ns() // 1_000_000
+    config = "wal: {reserve: 0B, retry: 10ms}\n"
+    files, flags = {"archive.yml": config}, ("--config", str(disk.image.parent / "archive.yml"))
+    data = disk.folder / "data"
+    async with archiving(disk.image.parent, *flags, files=files, data=data) as archive:
+        for number in range(20):
+            message = rw.request_v1(*rw.many(5, {}, at + number))
+            assert (await archive.write(message)).status == 204
+        await asyncio.to_thread(disk.break_it)
+        for number in range(20, 25):
+            message = rw.request_v1(*rw.many(5, {}, at + number))
+            assert (await archive.write(message)).status == 503
+        assert (await archive.request("/-/ready")).status == 503
+        assert (await archive.scrape()).value("archive_samples_total") == 100
+        await archive.child.kill()
+        await asyncio.to_thread(disk.unmount)
+        await asyncio.to_thread(disk.repair)
+        await asyncio.to_thread(disk.mount)
+        await archive.start()
+        await archive.ready()
+        for number in range(20, 25):  # the sender repeats them
+            message = rw.request_v1(*rw.many(5, {}, at + number))
+            assert (await archive.write(message)).status == 204
+        found = await asyncio.to_thread(records_of, data / "wal")
+        times = {int(time) for record in found for time in record.batch.times}
+        assert times == {at + number for number in range(25)}

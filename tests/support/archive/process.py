@@ -107,6 +107,7 @@ async def archiving(
     files: Mapping[str, str] | None = None,
     prefix: str = "",
     before: tuple[str, ...] = (),
+    data: Path | None = None,
 ) -> AsyncIterator[ArchiveProcess]:
     """Started and ready, with these files in the folder; gone at the end, by a kill if it runs."""
     for name, text in (files or {}).items():
@@ -115,7 +116,16 @@ async def archiving(
     child = Child("archive", folder / f"archive-{port}.log")
     async with aiohttp.ClientSession() as client:
         archive = ArchiveProcess(
-            child, port, folder / "data", flags, client, tls, headers or {}, host, prefix, before
+            child,
+            port,
+            data or folder / "data",
+            flags,
+            client,
+            tls,
+            headers or {},
+            host,
+            prefix,
+            before,
         )
         await archive.start()
         try:
