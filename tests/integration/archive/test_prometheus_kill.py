@@ -14,7 +14,7 @@ from support.nats.servers import long_run
 from support.remote_write.prometheus_sender import Prometheus, differences, sending
 from support.waiting import until
 
-KILLS: Final = 100 if long_run() else 10
+KILLS: Final = 300 if long_run() else 10
 SERIES: Final = 300
 
 

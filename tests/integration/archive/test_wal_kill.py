@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.archive.wal_batches import definition, labels, records_of
 from support.nats.servers import long_run
 
@@ -58,6 +59,7 @@ def killed_round(folder: Path, first: int, after: int) -> list[int]:
     return [int(number) for number in re.findall(r"^kept (\d+)$", output, re.MULTILINE)]
 
 
+@pytest.mark.timeout(1800 if long_run() else 180)
 def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:
     chance = random.Random(7)
     acknowledged: list[int] = []
