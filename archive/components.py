@@ -8,13 +8,13 @@ from typing import Final
 
 from archive.ingest.quarantine import Quarantine, QuarantineDrop
 from archive.ingest.receiver import Receiver
+from archive.publishing.log_id import first_unused_segment
 from archive.publishing.publisher import Publisher
 from archive.remote_write.decoder import Decoder
 from archive.self_metrics import ReceiverCounters, Value
 from archive.series.idle import IdleSeries
 from archive.settings.config import ArchiveSettings
-from archive.tables.manifest_store import read_manifest
-from archive.tables.storage import open_storage
+from archive.tables.archive_tables import open_tables
 from archive.wal.write_ahead_log import Wal
 from exporter import catalog
 
@@ -63,18 +63,13 @@ class Components:
 
 def open_components(settings: ArchiveSettings) -> Components:
     """Blocks. Raises the errors of the storage and the write-ahead log."""
-    storage = open_storage(settings.publish.store or settings.data)
-    manifest = read_manifest(storage)
-    wal = Wal.open(
-        settings.data / WAL_FOLDER,
-        settings.wal,
-        least_segment=manifest.least_segment,
-        least_series=manifest.next_series,
-    )
+    tables = open_tables(settings.publish.store or settings.data, settings.publish.retention)
+    folder = settings.data / WAL_FOLDER
+    wal = Wal.open(folder, settings.wal, least_segment=first_unused_segment(tables, folder))
     counters = ReceiverCounters()
     decoder = Decoder(settings.limits, settings.replica_label, wal.series)
     quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
     receiver = Receiver(decoder, wal, settings.limits, quarantine, counters)
-    publisher = Publisher(storage, wal, settings.publish)
+    publisher = Publisher(tables, wal, settings.publish)
     idle_series = IdleSeries(wal, settings.publish.retention, decoder.forget_series)
     return Components(wal, publisher, decoder, receiver, quarantine, counters, idle_series)

@@ -12,7 +12,6 @@ import uvloop
 from archive.http.auth import BearerTokens
 from archive.serve import Archive
 from archive.settings.options import Options, read_options
-from archive.tables.manifest_store import ManifestError
 from archive.tables.storage import StorageError
 from archive.wal.errors import WalError
 from streamgauge.serving.logs import configure_logs
@@ -27,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
         return tools(argv)
     try:
         return _serve(read_options(argv, os.environ))
-    except (SettingsError, WalError, StorageError, ManifestError) as error:
+    except (SettingsError, WalError, StorageError) as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2
     except KeyboardInterrupt:

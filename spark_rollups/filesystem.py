@@ -17,6 +17,8 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.fs as pafs  # type: ignore[import-untyped]
 
+from archive.tables.object_store import canonical, open_object_store
+
 TEMPORARY: Final = ".tmp-"
 
 
@@ -28,14 +30,24 @@ class Root:
     """The root folder or URL; all paths are relative to it. `text` is enough to open it in a worker."""
 
     def __init__(self, text: str) -> None:
-        self.text = text if "://" in text else Path(text).absolute().as_posix()
-        self.shown = re.sub(r"//[^/@]*@", "//***@", self.text)
+        self.shown = re.sub(r"//[^/@]*@", "//***@", text)
+        self.text = self._canonical(text)
         self.files, base = self._opened()
         self._base = base.rstrip("/")
         self._local = isinstance(self.files, pafs.LocalFileSystem)
 
     def __str__(self) -> str:
         return self.shown
+
+    def _canonical(self, text: str) -> str:
+        text = text.removeprefix("file://")
+        if "://" not in text:
+            self.shown = Path(text).absolute().as_posix()
+            return self.shown
+        try:
+            return canonical(text)
+        except ValueError as error:
+            raise RollupError(f"{self.shown}: {error}") from error
 
     def at(self, path: str) -> str:
         return f"{self._base}/{path}" if self._base else path
@@ -116,7 +128,7 @@ class Root:
         if "://" not in self.text:
             return pafs.LocalFileSystem(), self.text
         try:
-            files, base = pafs.FileSystem.from_uri(self.text)
+            files, base = open_object_store(self.text)
         except (OSError, ValueError, pa.ArrowException) as error:
             reason = str(error).splitlines()[0].replace(self.text, self.shown)
             raise RollupError(f"{self.shown}: {reason}") from error

@@ -19,7 +19,7 @@ PROGRAM: Final = "streamgauge-rollup.py"
 # Modules of other packages that workers import; these import no others.
 _MODULES: Final = (
     "archive/__init__.py", "archive/tables/__init__.py", "archive/tables/chunk_statistics.py",
-    "archive/tables/schema.py", "exporter/__init__.py", "exporter/catalog.py", "exporter/metric.py",
+    "archive/tables/object_store.py", "archive/tables/schema.py", "exporter/__init__.py", "exporter/catalog.py", "exporter/metric.py",
     "streamgauge/__init__.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py",
 )  # fmt: skip
 _PACKAGE: Final = "spark_rollups"

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from archive.maintenance.rewrite_targets import Target
-from archive.tables.arrow import Table, pc
-from archive.tables.chunk_decoder import hours_of, one_array
-from archive.tables.manifest import FileEntry
+from archive.tables.arrow import Table
+from archive.tables.data_file import DataFile
 from archive.tables.parquet_files import TableFile, new_file
-from archive.tables.schema import HOUR_MS
 from archive.tables.storage import Storage
 
 # About 250 MB for a day at two samples a minute.
@@ -19,11 +17,11 @@ PART_ROWS: Final = 2_000_000
 
 
 class TargetWriter:
-    """Splits sorted tables into files; `entries` is complete after `close`."""
+    """Splits sorted tables into files; `files` is complete after `close`."""
 
     def __init__(self, storage: Storage, target: Target, stamp: str) -> None:
         self.target = target
-        self.entries: list[FileEntry] = []
+        self.files: list[DataFile] = []
         self._storage, self._stamp = storage, stamp
         self._open: contextlib.ExitStack | None = None
         self._file: TableFile | None = None
@@ -32,61 +30,45 @@ class TargetWriter:
         for table in tables:
             if self._file is not None and self._file.rows + table.num_rows > PART_ROWS:
                 self.close()
-            file = self._file or self._begin()
-            file.write(table, _span(table))
+            (self._file or self._begin()).write(table)
 
     def close(self) -> None:
         if self._file is None or self._open is None:
             return
         with self._open:
-            self.entries.append(self._file.finish())
+            self.files.append(self._file.finish())
         self._file = self._open = None
 
     def abandon(self, error: BaseException) -> None:
-        """Discards the open file."""
+        """Discards the open file and deletes the others: no commit names them."""
         if self._open is not None:
             with contextlib.suppress(Exception):  # the first error is raised
                 self._open.__exit__(type(error), error, error.__traceback__)
         self._file = self._open = None
+        delete_files(self._storage, self.files)
 
     def _begin(self) -> TableFile:
-        path = self.target.path(self._stamp, len(self.entries))
+        path = self.target.path(self._stamp, len(self.files))
         self._open = contextlib.ExitStack()
-        made = new_file(self._storage, path, self.target.table, self.target.hours)
+        made = new_file(self._storage, path, self.target.table, self.target.day)
         self._file = self._open.enter_context(made)
         return self._file
 
 
 @contextlib.contextmanager
-def target_writers(
-    storage: Storage, targets: Iterable[Target], stamp: str
-) -> Iterator[list[TargetWriter]]:
-    """All writers open at once; complete when the block ends without error."""
-    writers = [TargetWriter(storage, target, stamp) for target in targets]
+def target_writer(storage: Storage, target: Target, stamp: str) -> Iterator[TargetWriter]:
+    """Complete when the block ends without error."""
+    writer = TargetWriter(storage, target, stamp)
     try:
-        yield writers
-        for writer in writers:
-            writer.close()
+        yield writer
+        writer.close()
     except BaseException as error:
-        for writer in writers:
-            writer.abandon(error)
+        writer.abandon(error)
         raise
 
 
-def _span(table: Table) -> tuple[int, int]:
-    """The first and the last time of the rows; hours for tables without times."""
-    hours = hours_of(one_array(table, "hour"))
-    if "ts" not in table.column_names:
-        return int(hours.min()), int(hours.max()) + HOUR_MS - 1
-    offsets = [edge for name in ("ts", "stale") for edge in _edges(table, name)]
-    return min(offsets), max(offsets)
-
-
-def _edges(table: Table, name: str) -> list[int]:
-    """The first and the last time in a list column."""
-    column = one_array(table, name)
-    parents = pc.list_parent_indices(column).to_numpy()
-    if len(parents) == 0:
-        return []
-    times = hours_of(one_array(table, "hour"))[parents] + pc.list_flatten(column).to_numpy()
-    return [int(times.min()), int(times.max())]
+def delete_files(storage: Storage, files: Iterable[DataFile]) -> None:
+    """Frees the space of files that will not be committed; vacuum deletes those that stay."""
+    for file in files:
+        with contextlib.suppress(Exception):  # the error that led here is raised
+            storage.delete(file.path)

@@ -2,40 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from archive.settings.publishing import RetentionSettings
-from archive.tables.manifest import Manifest
-from archive.tables.schema import DAY_MS, day_time
+from archive.tables.archive_tables import Snapshot
+from archive.tables.arrow import pa, pc
+from archive.tables.data_file import Change
+from archive.tables.schema import DAY_MS, SERIES, TABLES, day_time
+from archive.tables.series import read_series, write_series
+from archive.tables.storage import Storage
 
 
 def expired_days(
-    manifest: Manifest, settings: RetentionSettings, now: int, delay: int
+    snapshot: Snapshot, settings: RetentionSettings, now: int, delay: int
 ) -> list[str]:
     """Oldest first. A day is open until `delay` after its end."""
-    names = sorted(manifest.days)
-    over = [name for name in names[:-1] if now >= day_time(name) + DAY_MS + delay]
-    aged = [name for name in over if _is_aged(name, settings, now)]
-    return sorted({*aged, *_oversize(manifest, over, settings.size)})
+    over = [day for day in snapshot.days[:-1] if now >= day_time(day) + DAY_MS + delay]
+    aged = [day for day in over if _is_aged(day, settings, now)]
+    return sorted({*aged, *_oversize(snapshot, over, settings.size)})
 
 
-def without_days(manifest: Manifest, names: Sequence[str], now: int) -> Manifest:
-    kept = {name: day for name, day in manifest.days.items() if name not in names}
-    return manifest.after(now, days=kept)
+def without_days(snapshot: Snapshot, days: Collection[str]) -> dict[str, Change]:
+    """The files to remove, by table."""
+    found = {
+        table: [file for file in snapshot.files[table] if file.day in days] for table in TABLES
+    }
+    return {table: Change(files) for table, files in found.items() if files}
 
 
-def _is_aged(name: str, settings: RetentionSettings, now: int) -> bool:
-    return settings.age is not None and now - (day_time(name) + DAY_MS) > settings.age * 1000
+def forgotten_series(storage: Storage, snapshot: Snapshot, stamp: str) -> Change:
+    """Removes the series that were last seen before the oldest day."""
+    files = snapshot.files[SERIES]
+    table = read_series(storage, files).unify_dictionaries()
+    oldest = pa.scalar(day_time(snapshot.days[0]) // DAY_MS, pa.int32()).cast(pa.date32())
+    kept = table.filter(pc.greater_equal(table.column("last_day"), oldest))
+    if kept.num_rows == table.num_rows:
+        return Change()
+    return Change(files, [write_series(storage, kept.combine_chunks(), stamp)])
 
 
-def _oversize(manifest: Manifest, over: Sequence[str], limit: int | None) -> list[str]:
+def _is_aged(day: str, settings: RetentionSettings, now: int) -> bool:
+    return settings.age is not None and now - (day_time(day) + DAY_MS) > settings.age * 1000
+
+
+def _oversize(snapshot: Snapshot, over: Sequence[str], limit: int | None) -> list[str]:
     if limit is None:
         return []
-    size = sum(entry.size for entry in manifest.files())
+    size = sum(file.size for file in snapshot.every_file())
     found = []
-    for name in over:
+    for day in over:
         if size <= limit:
             break
-        size -= manifest.days[name].size
-        found.append(name)
+        size -= snapshot.day_size(day)
+        found.append(day)
     return found

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from archive.maintenance.file_writer import TargetWriter, target_writers
+from archive.maintenance.file_writer import TargetWriter, target_writer
 from archive.maintenance.merge import DAY_GROUP_ROWS, EVERY_RANK, HOUR_GROUP_ROWS, in_order, merged
 from archive.maintenance.rewrite_targets import Target
 from archive.maintenance.row_cursor import FileCursor, MemoryCursor, file_cursors
 from archive.tables.arrow import Table, pa
-from archive.tables.manifest import FileEntry
+from archive.tables.data_file import Change
 from archive.tables.sample_columns import Int64s
 from archive.tables.storage import Storage
 
@@ -22,25 +22,21 @@ class Rewrite:
         self._writer = writer
 
     @property
-    def result(self) -> tuple[Target, list[FileEntry]]:
+    def change(self) -> Change:
         """Complete after the block of `rewriting`."""
-        return self.target, self._writer.entries
+        return Change(self.target.old, self._writer.files)
 
     def add(
-        self,
-        fresh: Mapping[int, Table],
-        ranks: Int64s,
-        within: tuple[int, int] = EVERY_RANK,
-        seen: Callable[[Table], None] | None = None,
+        self, fresh: Mapping[int, Table], ranks: Int64s, within: tuple[int, int] = EVERY_RANK
     ) -> None:
         """Writes the old and new rows of a range of ranks; call it with ascending ranges.
 
-        `fresh` is by hour; hours of other targets are ignored. `seen` is called with each table.
+        `fresh` is by hour; hours of other targets are ignored.
         """
         tables = [table for hour, table in fresh.items() if hour in self.target.hours]
         cursor = MemoryCursor(in_order(pa.concat_tables(tables), ranks), ranks) if tables else None
         rows = HOUR_GROUP_ROWS if self.target.is_one_hour else DAY_GROUP_ROWS
-        self.write(_watched(merged(self.old, cursor, ranks, rows, within), seen))
+        self.write(merged(self.old, cursor, ranks, rows, within))
 
     def write(self, tables: Iterable[Table]) -> None:
         self._writer.write(tables)
@@ -50,13 +46,6 @@ class Rewrite:
 def rewriting(storage: Storage, target: Target, ranks: Int64s, stamp: str) -> Iterator[Rewrite]:
     with (
         file_cursors(storage, target.old, ranks) as old,
-        target_writers(storage, [target], stamp) as (writer,),
+        target_writer(storage, target, stamp) as writer,
     ):
         yield Rewrite(target, old, writer)
-
-
-def _watched(tables: Iterable[Table], seen: Callable[[Table], None] | None) -> Iterator[Table]:
-    for table in tables:
-        if seen is not None:
-            seen(table)
-        yield table

@@ -5,52 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from archive.tables.manifest import FileEntry
+from archive.tables.data_file import DataFile
 from archive.tables.schema import HOUR_MS, day_folder, day_name
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """New files of one table: the files that they replace, and their hours."""
+    """New files of one table and day: the files that they replace, and their hours."""
 
     table: str
-    old: tuple[FileEntry, ...]
-    hours: tuple[int, ...]
+    old: tuple[DataFile, ...]
+    hours: tuple[int, ...]  # those with new rows
+
+    @property
+    def day(self) -> str:
+        return day_name(self.hours[0]) if self.hours else self.old[0].day
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last hour of its rows."""
+        return (
+            min([*self.hours, *(file.first_hour for file in self.old)]),
+            max([*self.hours, *(file.last_hour for file in self.old)]),
+        )
 
     def path(self, stamp: str, part: int) -> str:
-        hours = [hour // HOUR_MS % 24 for hour in self.hours]
-        span = f"{hours[0]:02}" if len(hours) == 1 else f"{hours[0]:02}-{hours[-1]:02}"
-        folder = day_folder(self.table, day_name(self.hours[0]))
-        return f"{folder}/{span}-{stamp}-{part}.parquet"
+        first, last = (f"{hour // HOUR_MS % 24:02}" for hour in self.span)
+        span = first if first == last else f"{first}-{last}"
+        return f"{day_folder(self.table, self.day)}/{span}-{stamp}-{part}.parquet"
 
     @property
     def is_one_hour(self) -> bool:
-        return len(self.hours) == 1
+        first, last = self.span
+        return first == last
 
 
-def targets(table: str, files: Sequence[FileEntry], hours: Iterable[int]) -> list[Target]:
-    """The targets for new rows of these hours of one day, given the files of the day."""
-    found: dict[tuple[FileEntry, ...], set[int]] = {}
-    lone: list[int] = []
+def targets(table: str, files: Sequence[DataFile], hours: Iterable[int]) -> list[Target]:
+    """The targets for new rows of these hours of one day, given the files of the day.
+
+    Two hours belong together if a file may hold rows of both, directly or through a third hour.
+    """
+    found: list[tuple[set[DataFile], set[int]]] = []
     for hour in sorted(hours):
-        old = tuple(entry for entry in files if hour in entry.hours)
-        if old:
-            found.setdefault(old, set()).add(hour)
-        else:
-            lone.append(hour)
-    rewritten = [
-        Target(table, old, tuple(sorted(fresh.union(*(entry.hours for entry in old)))))
-        for old, fresh in found.items()
+        old, new = {file for file in files if file.may_hold(hour)}, {hour}
+        apart = []
+        for other_files, other_hours in found:
+            if old.isdisjoint(other_files):
+                apart.append((other_files, other_hours))
+            else:
+                old |= other_files
+                new |= other_hours
+        found = [*apart, (old, new)]
+    return [
+        Target(table, tuple(file for file in files if file in old), tuple(sorted(new)))
+        for old, new in found
     ]
-    return [*rewritten, *(Target(table, (), (hour,)) for hour in lone)]
-
-
-def replaced(
-    files: Sequence[FileEntry], written: Iterable[tuple[Target, Sequence[FileEntry]]]
-) -> tuple[FileEntry, ...]:
-    """The files of a day after these targets were written."""
-    kept, new = list(files), list[FileEntry]()
-    for target, entries in written:
-        kept = [entry for entry in kept if entry not in target.old]
-        new += entries
-    return tuple(sorted([*kept, *new], key=lambda entry: entry.path))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import one_array
-from archive.tables.manifest import FileEntry
+from archive.tables.data_file import DataFile
 from archive.tables.sample_columns import Int64s
 from archive.tables.storage import Storage
 
@@ -37,8 +39,14 @@ class MemoryCursor:
 class FileCursor:
     """Reads the series column at once, and row groups on demand, one at a time."""
 
-    def __init__(self, file: pq.ParquetFile, ranks: Int64s) -> None:
-        self._file = file
+    def __init__(
+        self,
+        file: pq.ParquetFile,
+        ranks: Int64s,
+        reading: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """`reading` names the file in errors, which surface while another one is written."""
+        self._file, self._reading = file, reading
         self.ranks = ranks_of(file.read(columns=["series"]), ranks)
         sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
         self._bounds = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
@@ -59,17 +67,23 @@ class FileCursor:
 
     def _group(self, number: int) -> Table:
         if self._held is None or self._held[0] != number:
-            self._held = number, self._file.read_row_group(number)
+            with self._reading():
+                self._held = number, self._file.read_row_group(number)
         return self._held[1]
 
 
 @contextlib.contextmanager
 def file_cursors(
-    storage: Storage, entries: Sequence[FileEntry], ranks: Int64s
+    storage: Storage, files: Sequence[DataFile], ranks: Int64s
 ) -> Iterator[list[FileCursor]]:
     with contextlib.ExitStack() as open_files:
-        sources = [open_files.enter_context(storage.open(entry.path)) for entry in entries]
-        yield [FileCursor(pq.ParquetFile(source), ranks) for source in sources]
+        cursors = []
+        for file in files:
+            reading = partial(storage.reading, file.path)
+            with reading():
+                source = pq.ParquetFile(open_files.enter_context(storage.open(file.path)))
+                cursors.append(FileCursor(source, ranks, reading))
+        yield cursors
 
 
 def ranks_of(table: Table, ranks: Int64s) -> Int64s:

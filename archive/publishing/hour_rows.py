@@ -11,9 +11,9 @@ from archive.publishing.deduplication import Deduplicated, deduplicate_hour
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array, samples_of, value_lists
 from archive.tables.chunk_encoder import cut, rows
+from archive.tables.data_file import DataFile
 from archive.tables.hourly_history import HourlyHistory
 from archive.tables.hourly_statistics import hourly_rows, statistics
-from archive.tables.manifest import FileEntry
 from archive.tables.sample_columns import Int32s, Mask, Samples, joined
 from archive.tables.schema import SAMPLES_SCHEMA
 from archive.tables.series import SeriesRegistry
@@ -64,14 +64,13 @@ def refresh_statistics(hour: int, published: Table, history: HourlyHistory) -> N
     history.add(hour, hourly_rows(published.select(_KEY), found))
 
 
-def read_chunks(storage: Storage, files: Sequence[FileEntry], hour: int, series: Int32s) -> Table:
+def read_chunks(storage: Storage, files: Sequence[DataFile], hour: int, series: Int32s) -> Table:
     """The published rows of these series in this hour; skips row groups without any."""
     parts = [SAMPLES_SCHEMA.empty_table()]
-    for entry in files:
-        if hour not in entry.hours:
-            continue
-        with storage.open(entry.path) as source:
-            parts += _matching(pq.ParquetFile(source), hour, series)
+    for file in files:
+        if file.may_hold(hour):
+            with storage.open(file.path) as source:
+                parts += _matching(pq.ParquetFile(source), hour, series)
     return pa.concat_tables(parts)
 
 

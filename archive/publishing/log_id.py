@@ -6,7 +6,8 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from archive.tables.storage import open_storage
+from archive.tables.archive_tables import ArchiveTables, position_name
+from archive.wal.fsync import replace_file
 
 NAME: Final = "log-id"
 
@@ -19,5 +20,11 @@ def log_id(folder: Path, *, create: bool) -> str:
     if not create:
         return ""
     made = secrets.token_hex(16)
-    open_storage(folder).write(NAME, made.encode())
+    replace_file(place, [made.encode()])
     return made
+
+
+def first_unused_segment(tables: ArchiveTables, folder: Path) -> int:
+    """A log that lost its segments must not assign numbers that the tables cover."""
+    tables.read()
+    return tables.highest_position(position_name(log_id(folder, create=False))) + 1

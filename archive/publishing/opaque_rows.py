@@ -1,4 +1,4 @@
-"""Rows of `opaque/`: messages stored as bytes, without duplicates."""
+"""Rows of the tables of opaque messages: histograms, exemplars and metadata, each message once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,34 @@ from typing import Final
 
 import numpy as np
 
+from archive.batch import OpaqueKind
 from archive.maintenance.merge import EVERY_RANK, between, ranges
 from archive.maintenance.row_cursor import Cursor, MemoryCursor, ranks_of
 from archive.publishing.wal_reader import OpaqueRow
 from archive.tables.arrow import Table, pa
 from archive.tables.sample_columns import Int64s
-from archive.tables.schema import LATEST_TIME, OPAQUE_SCHEMA
+from archive.tables.schema import (
+    EXEMPLARS,
+    HISTOGRAMS,
+    LATEST_TIME,
+    METADATA,
+    OPAQUE_SCHEMA,
+    timestamps,
+)
 
 GROUP_ROWS: Final = 100_000
+KINDS: Final = {
+    HISTOGRAMS: OpaqueKind.HISTOGRAM,
+    EXEMPLARS: OpaqueKind.EXEMPLAR,
+    METADATA: OpaqueKind.METADATA,
+}
 
 
 def opaque_table(rows: Sequence[OpaqueRow]) -> Table:
-    kinds = pa.array([row.message.kind.name.lower() for row in rows], pa.string())
     columns = {
-        "kind": kinds.dictionary_encode(),
         "series": pa.array([row.series for row in rows], pa.int32()),
-        "hour": pa.array([row.hour for row in rows], OPAQUE_SCHEMA.field("hour").type),
-        "time": pa.array([_time(row) for row in rows], OPAQUE_SCHEMA.field("time").type),
+        "hour": timestamps([row.hour for row in rows]),
+        "time": timestamps([_time(row) for row in rows]),
         "data": pa.array([row.message.data for row in rows], pa.binary()),
     }
     return pa.table(columns, schema=OPAQUE_SCHEMA)
@@ -36,11 +47,12 @@ def merged_opaque(
     order = pa.array(np.argsort(ranks_of(fresh, ranks), kind="stable"))
     cursors = [*old, MemoryCursor(fresh.take(order), ranks)]
     for low, high in ranges(cursors, GROUP_ROWS, within):
-        yield each_once(pa.concat_tables([between(cursor, low, high) for cursor in cursors]), ranks)
+        parts = [between(cursor, low, high) for cursor in cursors]
+        yield each_once(pa.concat_tables([part.replace_schema_metadata() for part in parts]), ranks)
 
 
 def each_once(table: Table, ranks: Int64s) -> Table:
-    columns = (table.column(name).to_pylist() for name in ("kind", "series", "time", "data"))
+    columns = (table.column(name).to_pylist() for name in ("series", "time", "data"))
     first: dict[tuple[object, ...], int] = {}
     for place, row in enumerate(zip(*columns, strict=True)):
         first.setdefault(row, place)

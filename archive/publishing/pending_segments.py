@@ -1,13 +1,17 @@
-"""The sealed segments of the log: which hours are due, and which segments are published."""
+"""The sealed segments of the log: what they hold, and how much of it is published."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from typing import Final
 
+from archive.publishing.coverage import Coverage
 from archive.publishing.wal_reader import Contents, SegmentHours, contents_of
-from archive.tables.manifest import Covered, Manifest
-from archive.tables.schema import HOUR_MS, day_name
+from archive.tables.schema import day_name
 from archive.wal.segments.segment import Segment
+
+# Samples of one publication; a larger log takes several, each with its commits.
+PUBLICATION_SAMPLES: Final = 50_000_000
 
 
 class PendingSegments:
@@ -24,21 +28,33 @@ class PendingSegments:
         }
         self.segments = segments
 
-    def due(self, manifest: Manifest, now: int | None, delay: int) -> Mapping[str, Sequence[int]]:
-        """Hours with unpublished data by day: all, or those due at `now`."""
-        hours = {hour for segment in self.segments for hour in self._unpublished(manifest, segment)}
-        due: dict[str, list[int]] = {}
-        for hour in sorted(hours):
-            if now is None or now >= _last_write(manifest, hour) + delay:
-                due.setdefault(day_name(hour), []).append(hour)
-        return due
+    def next_position(self, coverage: Coverage, failed: Collection[str]) -> int | None:
+        """Where the next publication ends; None when there is nothing to publish."""
+        lowest, highest = coverage.bounds
+        if lowest < highest:
+            return highest  # an interrupted publication is finished first, with its own end
+        samples, position = 0, None
+        for segment in self.segments:
+            hours = self._contents[segment.number].hours
+            if self._open_days(coverage, segment).difference(failed):
+                samples += sum(hours.values())
+                if position is not None and samples > PUBLICATION_SAMPLES:
+                    break
+                position = max(segment.number, highest)
+        return position
 
-    def sources(self, manifest: Manifest, hours: Sequence[int]) -> list[SegmentHours]:
-        found = (
-            SegmentHours(segment, frozenset(self._unpublished(manifest, segment)) & set(hours))
+    def days(self, coverage: Coverage, upto: int) -> list[str]:
+        """Days with data that is not published, in segments up to a position."""
+        every = (self._open_days(coverage, each) for each in self.segments if each.number <= upto)
+        return sorted(set().union(*every))
+
+    def sources(self, coverage: Coverage, day: str, upto: int) -> list[SegmentHours]:
+        """The data of a day that not every table covers."""
+        return [
+            self._of_day(segment, day)
             for segment in self.segments
-        )
-        return [source for source in found if source.hours]
+            if segment.number <= upto and day in self._open_days(coverage, segment)
+        ]
 
     def samples(self, sources: Sequence[SegmentHours]) -> int:
         return sum(
@@ -47,31 +63,23 @@ class PendingSegments:
             for hour in source.hours
         )
 
-    def upto(self) -> Covered:
-        """Publishing an hour from all segments covers it up to this one."""
-        return Covered(
-            segment=max(segment.number for segment in self.segments),
-            created=max(segment.created for segment in self.segments),
-        )
+    @property
+    def every_sample(self) -> int:
+        return sum(sum(contents.hours.values()) for contents in self._contents.values())
 
-    def oldest(self) -> int:
-        return min(segment.number for segment in self.segments)
-
-    def done(self, manifest: Manifest) -> list[Segment]:
-        """Segments without unpublished data."""
-        return [each for each in self.segments if not list(self._unpublished(manifest, each))]
+    def done(self, coverage: Coverage) -> list[Segment]:
+        """Segments that every table covers."""
+        return [each for each in self.segments if not self._open_days(coverage, each)]
 
     def misplaced(self, segments: Sequence[Segment]) -> int:
         return sum(self._contents[segment.number].misplaced for segment in segments)
 
-    def _unpublished(self, manifest: Manifest, segment: Segment) -> Iterator[int]:
-        for hour in self._contents[segment.number].hours:
-            if not manifest.holds(hour, segment.number, segment.created):
-                yield hour
+    def _open_days(self, coverage: Coverage, segment: Segment) -> set[str]:
+        days = {day_name(hour) for hour in self._contents[segment.number].hours}
+        return {day for day in days if coverage.least(day) < segment.number}
 
-
-def _last_write(manifest: Manifest, hour: int) -> int:
-    """Start of the delay. A rewrite costs as much as a first write, so late samples are collected."""
-    day = manifest.days.get(day_name(hour))
-    last = day.hours.get(hour) if day else None
-    return max(hour + HOUR_MS, last.published if last else 0)
+    def _of_day(self, segment: Segment, day: str) -> SegmentHours:
+        contents = self._contents[segment.number]
+        hours = frozenset(hour for hour in contents.hours if day_name(hour) == day)
+        kinds = frozenset(each for each in contents.kinds if each[1] in hours)
+        return SegmentHours(segment, hours, kinds)

@@ -1,4 +1,4 @@
-"""Publishes the write-ahead log as Parquet: due hours, then compaction and retention.
+"""Publishes the write-ahead log to the tables, and runs their maintenance.
 
 Everything here blocks, so it runs in a thread.
 """
@@ -6,31 +6,35 @@ Everything here blocks, so it runs in a thread.
 from __future__ import annotations
 
 import logging
+import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
-from archive.maintenance.compaction import compact_day, compact_series, scattered_days
-from archive.maintenance.retention import expired_days, without_days
-from archive.maintenance.vacuum import delete_retired, delete_unnamed
+from archive.maintenance.schedule import Maintenance
 from archive.progress import NoProgress, Progress
-from archive.publishing.day_publication import DayPublication, DroppedSamples
+from archive.publishing.coverage import Coverage
+from archive.publishing.log_commits import LogCommits
 from archive.publishing.log_id import log_id
 from archive.publishing.pending_segments import PendingSegments
-from archive.publishing.series_ids import SeriesDefinitions, SeriesIdMap
+from archive.publishing.publication import DroppedSamples
+from archive.publishing.series_ids import SeriesDefinitions
 from archive.settings.publishing import PublishSettings
+from archive.tables.archive_tables import ArchiveTables
 from archive.tables.arrow import pa
-from archive.tables.manifest import Manifest
-from archive.tables.manifest_store import drop_old_manifests, read_manifest, write_manifest
-from archive.tables.schema import HOUR_MS, day_name
-from archive.tables.series import SeriesRegistry
-from archive.tables.storage import Storage, StorageError
+from archive.tables.delta_log import ConflictError
+from archive.tables.schema import HOUR_MS
 from archive.wal.segments.segment import Segment
 from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
+
+# Each conflict means that another writer made progress.
+_ATTEMPTS: Final = 20
+_LONGEST_PAUSE: Final = 0.2
 
 
 class SegmentLog(Protocol):
@@ -38,6 +42,8 @@ class SegmentLog(Protocol):
 
     @property
     def series(self) -> SeriesDefinitions: ...
+    @property
+    def oldest(self) -> int | None: ...
     def seal(self) -> Segment | None: ...
     def sealed_segments(self) -> list[Segment]: ...
     def remove(self, segments: Sequence[Segment]) -> None: ...
@@ -54,11 +60,15 @@ class Published:
 
 
 class Publisher:
-    """The single writer of an archive. A failed call can be repeated safely."""
+    """Publishes one log. A failed call can be repeated safely.
+
+    Several publishers may write to the same tables: the one that loses a commit reads them again
+    and continues from the position that they cover.
+    """
 
     def __init__(
         self,
-        storage: Storage,
+        tables: ArchiveTables,
         wal: SegmentLog,
         settings: PublishSettings,
         progress: Progress | None = None,
@@ -66,136 +76,87 @@ class Publisher:
         owns_log: bool = True,
     ) -> None:
         """Without `owns_log` nothing is written to the log folder."""
-        self.totals = DroppedSamples()
+        self.conflicts = 0
         self.last_success: int | None = None
-        self._storage, self._wal, self._settings = storage, wal, settings
+        self._tables, self._wal, self._settings = tables, wal, settings
         self._progress, self._owns_log = progress or NoProgress(), owns_log
         self._pending = PendingSegments()
-        self._manifest: Manifest | None = None
-        self._registry: SeriesRegistry | None = None
-        self._numbers: SeriesIdMap | None = None
-        self._sealed_until = 0
-        self._errors: list[StorageError] = []
-        self._unclean = True  # the last process may have left files
-        self._log = ""  # set with the first segment
+        self._commits = LogCommits(tables, wal.series, settings.batch_samples)
+        self._maintenance = Maintenance(tables, settings, self._progress)
         self._lock = threading.Lock()  # the publication at shutdown may overlap another one
 
+    @property
+    def totals(self) -> DroppedSamples:
+        return self._commits.totals
+
     def publish_due(self, now: int) -> Published:
-        """Publishes hours that are due and late samples, then compacts and deletes old days."""
-        return self._guarded(now, everything=False)
+        """Publishes the log if it has data of a past hour; then compacts and deletes old days."""
+        return self._guarded(partial(self._publish_due, now), now)
 
     def publish_all(self, now: int) -> Published:
         """Publishes the whole log, with open hours, for a clean shutdown."""
-        return self._guarded(now, everything=True)
+        return self._guarded(self._publish, now)
 
-    def _guarded(self, now: int, *, everything: bool) -> Published:
+    def _guarded(self, work: Callable[[], Published], now: int) -> Published:
         with self._lock:
             try:
-                done = self._publish(now, everything=everything)
+                done = work()
             except BaseException:
-                self._forget()
+                self._commits.forget()
                 raise
             finally:
                 pa.default_memory_pool().release_unused()  # the next publication is an hour away
             self.last_success = now
             return done
 
-    def _forget(self) -> None:
-        """Discards the state in memory; the next call reads the published state."""
-        self._manifest = self._registry = self._numbers = None
-        self._unclean = True
+    def _publish_due(self, now: int) -> Published:
+        delay = round(self._settings.delay * 1000)
+        oldest = self._wal.oldest
+        is_due = oldest is not None and oldest // HOUR_MS < (now - delay) // HOUR_MS
+        done = self._publish() if is_due else Published()
+        tended = self._maintenance.run(now)
+        return Published(done.hours, done.samples, tended.compacted, tended.deleted)
 
-    def _attempt(self, work: Callable[[], int]) -> int:
-        """Continues after an error: a day with damaged files must not block other days."""
-        try:
-            return work()
-        except StorageError as error:
-            self._forget()
-            self._errors.append(error)
-            return 0
-
-    def _publish(self, now: int, *, everything: bool) -> Published:
-        self._errors = []
-        before = self._loaded().publication
-        self._seal(now, everything=everything)
+    def _publish(self) -> Published:
+        self._wal.seal()
         self._pending.scan(self._wal.sealed_segments())
-        due = self._pending.due(self._of_log(), None if everything else now, self._delay)
-        samples = self._publish_days(due, now)
-        self._remove_published()
-        compacted = 0 if everything else self._compact(now)
-        deleted = self._retain(now)
-        if self._loaded().publication != before:
-            drop_old_manifests(self._storage, self._loaded().publication)
-        if self._errors:
-            raise self._errors[0]
-        return Published(sum(len(hours) for hours in due.values()), samples, compacted, deleted)
+        if not self._pending.segments:
+            return Published()
+        log = log_id(self._pending.segments[0].path.parent, create=self._owns_log)
+        self._commits.failed.clear()
+        self._maintenance.is_due = True
+        done = self._retried(log)
+        self._remove_published(log)
+        for error in self._commits.failed.values():
+            raise error
+        return done
 
-    def _loaded(self) -> Manifest:
-        if self._manifest is None:
-            self._manifest = read_manifest(self._storage)
-        return self._manifest
+    def _retried(self, log: str) -> Published:
+        hours = samples = conflicts = 0
+        with self._progress.work("publishing", self._pending.every_sample) as step:
+            while True:
+                try:
+                    done = self._commits.publish_next(self._pending, log)
+                except ConflictError as error:
+                    conflicts += 1
+                    self._lost(error, is_last=conflicts == _ATTEMPTS)
+                    continue
+                if done is None:
+                    return Published(hours, samples)
+                hours, samples = hours + done.hours, samples + done.samples
+                step(done.samples)
 
-    def _of_log(self) -> Manifest:
-        """The manifest for this log; deletes files of an interrupted publication."""
-        segments = self._pending.segments
-        if segments:
-            self._log = log_id(segments[0].path.parent, create=self._owns_log)
-        elif not self._log:
-            return self._loaded()
-        self._manifest = manifest = self._loaded().of_log(self._log)
-        if self._unclean and self._owns_log:
-            garbage = delete_unnamed(self._storage, manifest, self._log)
-            if garbage:
-                event(logger, logging.WARNING, "deleted files of an interrupted publication",
-                      archive=str(self._storage), files=garbage)  # fmt: skip
-            self._unclean = False
-        return manifest
+    def _lost(self, error: ConflictError, *, is_last: bool) -> None:
+        self.conflicts += 1
+        self._commits.forget()
+        if is_last:
+            raise error
+        event(logger, logging.INFO, "another writer committed first, trying again", error=error)
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  spreads two writers
 
-    def _seal(self, now: int, *, everything: bool) -> None:
-        """Once for each hour that becomes due; the log also seals at each full hour."""
-        due_until = (now - self._delay) // HOUR_MS
-        if everything or due_until > self._sealed_until:
-            self._wal.seal()
-            self._sealed_until = due_until
-
-    def _publish_days(self, due: Mapping[str, Sequence[int]], now: int) -> int:
-        published = 0
-        hours = [hour for each in due.values() for hour in each]
-        total = self._pending.samples(self._pending.sources(self._of_log(), hours))
-        with self._progress.work("publishing", total) as step:
-            for each in due.values():
-                done = self._attempt(partial(self._publish_day, each, now))
-                published += done
-                step(done)
-        return published
-
-    def _publish_day(self, hours: Sequence[int], now: int) -> int:
-        manifest, pending = self._of_log(), self._pending
-        sources = pending.sources(manifest, hours)
-        expected = pending.samples(sources)
-        registry, numbers = self._series(manifest)
-        publication = DayPublication(
-            self._storage, manifest, registry, numbers, sources, self._settings.batch_samples
-        )
-        self._commit(publication.run(now, expected, pending.upto(), pending.oldest()))
-        registry.settle(self._loaded().series)
-        self.totals.add(publication.dropped)
-        event(logger, logging.INFO, "published", day=day_name(hours[0]), hours=len(hours),
-              samples=expected, publication=manifest.publication + 1)  # fmt: skip
-        return expected
-
-    def _series(self, manifest: Manifest) -> tuple[SeriesRegistry, SeriesIdMap]:
-        if self._registry is None or self._numbers is None:
-            self._registry = SeriesRegistry(self._storage, manifest.series)
-            self._numbers = SeriesIdMap(self._wal.series, self._registry)
-        return self._registry, self._numbers
-
-    def _commit(self, manifest: Manifest) -> None:
-        write_manifest(self._storage, manifest)
-        self._manifest = manifest
-
-    def _remove_published(self) -> None:
-        done = self._pending.done(self._of_log())
+    def _remove_published(self, log: str) -> None:
+        self._tables.read()
+        done = self._pending.done(Coverage(self._tables, log))
         misplaced = self._pending.misplaced(done)
         if misplaced:
             event(logger, logging.ERROR, "dropped samples with a time outside 1970 to 9998",
@@ -203,30 +164,3 @@ class Publisher:
         self.totals.misplaced += misplaced
         if done:
             self._wal.remove(done)
-
-    def _compact(self, now: int) -> int:
-        days = scattered_days(self._loaded(), now, self._delay)
-        done = sum(self._attempt(partial(self._compact_day, name, now)) for name in days)
-        merged = compact_series(self._storage, self._loaded(), now)
-        if merged is not None:
-            self._commit(merged)
-            self._registry = self._numbers = None  # they refer to replaced files
-        return done
-
-    def _compact_day(self, name: str, now: int) -> int:
-        self._commit(compact_day(self._storage, self._loaded(), name, now, self._progress))
-        event(logger, logging.INFO, "compacted", day=name)
-        return 1
-
-    def _retain(self, now: int) -> int:
-        names = expired_days(self._loaded(), self._settings.retention, now, self._delay)
-        if names:
-            self._commit(without_days(self._loaded(), names, now))
-            event(logger, logging.INFO, "deleted days", days=len(names), until=names[-1])
-        grace = round(self._settings.grace * 1000)
-        self._manifest = delete_retired(self._storage, self._loaded(), now, grace)
-        return len(names)
-
-    @property
-    def _delay(self) -> int:
-        return round(self._settings.delay * 1000)

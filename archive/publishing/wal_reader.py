@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.batch import NO_SERIES, Batch, Opaque
+from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind
 from archive.publishing.series_ids import SeriesIdMap
 from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
 from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
@@ -20,6 +20,8 @@ from archive.wal.segments.segment import Segment
 _BLOCK_SAMPLES: Final = 100_000
 
 Wanted = Callable[[Int32s], Mask]
+# An hour with samples (None) or with messages of a kind.
+Kind = tuple[OpaqueKind | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +29,17 @@ class Contents:
     """The number of samples and opaque messages of a segment by hour."""
 
     hours: Mapping[int, int]
+    kinds: frozenset[Kind]
     misplaced: int  # times before 1970 or after 9998
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentHours:
-    """A segment with its unpublished hours."""
+    """A segment with the hours of one day."""
 
     segment: Segment
     hours: frozenset[int]
+    kinds: frozenset[Kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,18 @@ class Gathered:
 
 def contents_of(segment: Segment) -> Contents:
     counts: dict[int, int] = {}
+    kinds: set[Kind] = set()
     misplaced = 0
     for block in _blocks([segment]):
         placed = _placed(block.times)
         misplaced += len(placed) - int(np.count_nonzero(placed))
-        every = np.concatenate((block.times[placed], [hour for _, hour in block.opaque]))
-        for hour, count in zip(*distinct(every.astype(np.int64) // HOUR_MS), strict=True):
+        for hour, count in zip(*distinct(block.times[placed] // HOUR_MS), strict=True):
             counts[hour * HOUR_MS] = counts.get(hour * HOUR_MS, 0) + count
-    return Contents(counts, misplaced)
+            kinds.add((None, hour * HOUR_MS))
+        for message, hour in block.opaque:
+            counts[hour] = counts.get(hour, 0) + 1
+            kinds.add((message.kind, hour))
+    return Contents(counts, frozenset(kinds), misplaced)
 
 
 def gather(

@@ -43,7 +43,7 @@ class ArchiveSettings:
     )
     limits: Limits = setting(Limits(), "Limits of requests and senders.")
     wal: WalSettings = setting(WalSettings(), "The write-ahead log.")
-    publish: PublishSettings = setting(PublishSettings(), "Publication of the log as Parquet.")
+    publish: PublishSettings = setting(PublishSettings(), "Publication of the log to the tables.")
     log: LogSettings = setting(LogSettings(), "The log on stderr.")
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     made = empty_parser(
         "streamgauge archive",
         "Receives Prometheus remote write at /api/v1/write and keeps every acknowledged sample in "
-        "Parquet. Environment variables set the same as flags: "
+        "Delta tables. Environment variables set the same as flags: "
         f"{PREFIX} and the name in capitals, dots and dashes as underscores.",
         "streamgauge archive inspect|verify|import|export|compact --help: work on an archive.",
     )

@@ -24,17 +24,27 @@ class RetentionSettings:
         "When the published files are larger than this, the oldest days are deleted, but never the newest day or an open one; unset means no limit.",
         minimum=1,
     )
+    replaced: Duration = setting(
+        86_400.0,
+        "Time for which a replaced file stays available to readers of an earlier version of its table, in whole hours.",
+        minimum=0,
+    )
+    history: Duration = setting(
+        30 * 86_400.0,
+        "Time for which the logs of the tables keep earlier versions.",
+        minimum=0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
     store: str | None = setting(
         None,
-        "Where the Parquet files go: a folder, or an address like s3://bucket/prefix?region=eu-1, gs://... or abfs://...; unset means the data folder.",
+        "Where the tables are: a folder, or an address like s3://bucket/prefix, gs://... or abfss://...; unset means the data folder.",
     )
     delay: Duration = setting(
         600.0,
-        "Time after the end of an hour until it is published. Later samples rewrite it, at most once in this time.",
+        "Time after each full hour until everything that was received before is published.",
         minimum=0,
     )
     batch_samples: int = setting(
@@ -42,11 +52,6 @@ class PublishSettings:
         "Samples that publication holds in memory at once, at about 170 bytes each; a larger hour is published in batches.",
         minimum=10_000,
     )
-    grace: Duration = setting(
-        3600.0,
-        "Time for which a replaced file stays available to readers of an older manifest.",
-        minimum=0,
-    )
     retention: RetentionSettings = setting(
-        RetentionSettings(), "What is deleted, and when. By default nothing."
+        RetentionSettings(), "What is deleted, and when. By default only replaced files."
     )

@@ -1,4 +1,4 @@
-"""Decodes rows of `samples/` to samples without loss."""
+"""Decodes rows of `samples` to samples without loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from archive.tables.arrow import Array, Table, pa
 from archive.tables.decimal_scale import unshifted
 from archive.tables.sample_columns import NO_START, Bits, Floats, Int32s, Int64s, Samples
-from archive.tables.schema import STALE_BITS
+from archive.tables.schema import STALE_BITS, milliseconds
 
 
 def samples_of(table: Table) -> tuple[Samples, list[str]]:
@@ -41,7 +41,7 @@ def value_lists(table: Table) -> tuple[Floats, Int64s]:
 
 
 def hours_of(column: Array) -> Int64s:
-    hours: Int64s = column.cast(pa.int64()).to_numpy()
+    hours: Int64s = milliseconds(column)
     return hours
 
 

@@ -1,4 +1,4 @@
-"""Encodes samples as rows of `samples/`: one row per series and hour."""
+"""Encodes samples as rows of `samples`: one row per series and hour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from archive.tables.sample_columns import (
     Samples,
     run_starts,
 )
-from archive.tables.schema import HOUR_MS, SAMPLES_SCHEMA, STALE_BITS
+from archive.tables.schema import HOUR_MS, SAMPLES_SCHEMA, STALE_BITS, timestamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def rows(chunks: Chunks, metrics: Array, replicas: Sequence[str]) -> Table:
     columns = {
         "metric": metrics,
         "series": chunks.series,
-        "hour": pa.array(chunks.hours).cast(SAMPLES_SCHEMA.field("hour").type),
+        "hour": timestamps(chunks.hours),
         "replica": _names(chunks.replica, replicas),
         "scale": pa.array(scales.astype(np.int8), mask=~whole),
         "ts": _lists("ts", offsets, chunks.counts),

@@ -1,18 +1,20 @@
-"""Values of neighbouring hours from `hourly/`: the one before a chunk, and the chunks after it."""
+"""Values of neighbouring hours from the table `hourly`: the one before a chunk, and the chunks after it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.archive_tables import Snapshot
 from archive.tables.arrow import Table, pa
 from archive.tables.chunk_decoder import hours_of, one_array
-from archive.tables.manifest import DayEntry, Manifest
+from archive.tables.data_file import DataFile
 from archive.tables.parquet_files import read_table
 from archive.tables.sample_columns import Floats, Int32s, Int64s
-from archive.tables.schema import HOUR_MS, HOURLY_SCHEMA, LOOKBACK_HOURS, day_name
+from archive.tables.schema import HOUR_MS, HOURLY, HOURLY_SCHEMA, LOOKBACK_HOURS, day_name
 from archive.tables.storage import Storage
 
 _COLUMNS: Final = ("series", "hour", "last")
@@ -41,11 +43,11 @@ class LastValues:
 class HourlyHistory:
     """The published hours, overlaid with those of the current publication."""
 
-    def __init__(self, storage: Storage, manifest: Manifest) -> None:
+    def __init__(self, storage: Storage, snapshot: Snapshot) -> None:
         self._storage = storage
-        self._manifest = manifest
+        self._snapshot = snapshot
         self._fresh: dict[int, list[Table]] = {}
-        self._files: dict[str, Table] = {}  # oldest first, like the next
+        self._tables: dict[str, Table] = {}  # oldest first, like the next
         self._hours: dict[int, LastValues] = {}
 
     def add(self, hour: int, rows: Table) -> None:
@@ -55,6 +57,23 @@ class HourlyHistory:
 
     def fresh(self) -> dict[int, Table]:
         return {hour: pa.concat_tables(parts) for hour, parts in sorted(self._fresh.items())}
+
+    def differing(self, fresh: Mapping[int, Table]) -> dict[int, Table]:
+        """The rows that are not published like this already."""
+        found = {}
+        for hour, rows in fresh.items():
+            files = self._files_of(hour)
+            published = pa.concat_tables(
+                [
+                    HOURLY_SCHEMA.empty_table(),
+                    *(read_table(self._storage, each.path) for each in files),
+                ]
+            )
+            known = {_plain(row) for row in published.to_pylist()}
+            new = [_plain(row) not in known for row in rows.to_pylist()]
+            if any(new):
+                found[hour] = rows.filter(pa.array(new))
+        return found
 
     def fresh_series(self, hour: int) -> Int32s:
         parts = [one_array(rows, "series").to_numpy() for rows in self._fresh.get(hour, ())]
@@ -67,9 +86,7 @@ class HourlyHistory:
         return self._hours[hour]
 
     def _last_values(self, hour: int) -> LastValues:
-        published = [
-            self._read(entry.path, hour) for entry in self._day(hour).hourly if hour in entry.hours
-        ]
+        published = [self._read(file.path, hour) for file in self._files_of(hour)]
         # Later rows win: a new row replaces the published one.
         table = pa.concat_tables(
             [HOURLY_SCHEMA.empty_table().select(_COLUMNS), *published]
@@ -102,17 +119,23 @@ class HourlyHistory:
         return found
 
     def _has(self, hour: int) -> bool:
-        return hour in self._fresh or hour in self._day(hour).hours
+        return hour in self._fresh or bool(self._files_of(hour))
 
-    def _day(self, hour: int) -> DayEntry:
-        return self._manifest.days.get(day_name(hour), DayEntry())
+    def _files_of(self, hour: int) -> list[DataFile]:
+        files = self._snapshot.of_day(HOURLY, day_name(hour))
+        return [file for file in files if file.may_hold(hour)]
 
     def _read(self, path: str, hour: int) -> Table:
-        if path not in self._files:
-            self._files[path] = read_table(self._storage, path, _COLUMNS)
-            _evict(self._files)
-        table = self._files[path]
+        if path not in self._tables:
+            self._tables[path] = read_table(self._storage, path, _COLUMNS)
+            _evict(self._tables)
+        table = self._tables[path]
         return table.filter(pa.array(hours_of(one_array(table, "hour")) == hour))
+
+
+def _plain(row: Mapping[str, object]) -> tuple[str, ...]:
+    """Comparable: a NaN equals itself."""
+    return tuple(map(repr, row.values()))
 
 
 def _evict(held: dict[Any, Any]) -> None:

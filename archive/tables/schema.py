@@ -1,28 +1,30 @@
-"""The format of the archive: version, folders, table schemas and paths.
+"""The tables of the archive: names, schemas, partitions.
 
 Depends only on pyarrow, so that the rollups can ship it to Spark workers. FORMAT.md documents it.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-FORMAT_VERSION: Final = 1
-# Keys of the Parquet metadata; times are milliseconds since 1970 as decimal text.
+FORMAT_VERSION: Final = 2
+# Keys of the Parquet metadata.
 META_FORMAT: Final = b"streamgauge.format"
 META_TABLE: Final = b"streamgauge.table"
-META_MIN_TIME: Final = b"streamgauge.min_time_ms"
-META_MAX_TIME: Final = b"streamgauge.max_time_ms"
 
 SAMPLES: Final = "samples"
 HOURLY: Final = "hourly"
-OPAQUE: Final = "opaque"
 SERIES: Final = "series"
-MANIFEST: Final = "manifest"
+HISTOGRAMS: Final = "histograms"
+EXEMPLARS: Final = "exemplars"
+METADATA: Final = "metadata"
+# Messages as received, in one schema.
+OPAQUE: Final = (HISTOGRAMS, EXEMPLARS, METADATA)
+# The partition column: in the table, not in its files.
+DAY: Final = "day"
 # Next to these in the data folder; see WAL.md.
 WAL: Final = "wal"
 
@@ -41,7 +43,8 @@ MAX_SCALE: Final = 9
 # All integers up to here are exact float64 values, so integer lists are lossless.
 MAX_WHOLE: Final = 2**53
 
-_TIME: Final = pa.timestamp("ms", tz="UTC")
+# Microseconds, because Delta tables have no other unit.
+_TIME: Final = pa.timestamp("us", tz="UTC")
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 _KEY: Final = (
     pa.field("metric", _NAME, nullable=False),
@@ -80,27 +83,60 @@ HOURLY_SCHEMA: Final = _described(
     *(pa.field(name, pa.float64()) for name in STATISTICS[1:-1]),
     pa.field("resets", pa.int32(), nullable=False),
 )
-OPAQUE_SCHEMA: Final = _described(
-    OPAQUE,
-    pa.field("kind", _NAME, nullable=False),
-    pa.field("series", pa.int32()),
-    pa.field("hour", _TIME, nullable=False),
-    pa.field("time", _TIME),
-    pa.field("data", pa.binary(), nullable=False),
-)
+
+
+def _opaque(table: str) -> Any:
+    return _described(
+        table,
+        pa.field("series", pa.int32()),
+        pa.field("hour", _TIME, nullable=False),
+        pa.field("time", _TIME),
+        pa.field("data", pa.binary(), nullable=False),
+    )
+
+
+OPAQUE_SCHEMA: Final = _opaque(HISTOGRAMS)
 SERIES_SCHEMA: Final = _described(
     SERIES,
     pa.field("series", pa.int32(), nullable=False),
     pa.field("metric", _NAME, nullable=False),
     pa.field("labels", pa.map_(pa.string(), pa.string()), nullable=False),
-    pa.field("fingerprint", pa.binary(16), nullable=False),
+    pa.field("fingerprint", pa.binary(), nullable=False),
+    pa.field("first_day", pa.date32(), nullable=False),
+    pa.field("last_day", pa.date32(), nullable=False),
 )
+# In the order of their commits.
 SCHEMAS: Final = {
-    SAMPLES: SAMPLES_SCHEMA,
-    HOURLY: HOURLY_SCHEMA,
-    OPAQUE: OPAQUE_SCHEMA,
     SERIES: SERIES_SCHEMA,
+    HOURLY: HOURLY_SCHEMA,
+    SAMPLES: SAMPLES_SCHEMA,
+    **{table: _opaque(table) for table in OPAQUE},
 }
+TABLES: Final = tuple(SCHEMAS)
+
+
+def partitions(table: str) -> list[str]:
+    return [] if table == SERIES else [DAY]
+
+
+def table_schema(table: str) -> Any:
+    """The columns of the Delta table: those of its files, dictionaries as strings, and the day."""
+    fields = [_plain(field) for field in SCHEMAS[table]]
+    return pa.schema(fields + [pa.field(name, pa.date32()) for name in partitions(table)])
+
+
+def _plain(field: Any) -> Any:
+    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+
+
+def timestamps(times: Any) -> Any:
+    """A column of times in milliseconds, or None."""
+    return pa.array(times, pa.timestamp("ms", tz="UTC")).cast(_TIME)
+
+
+def milliseconds(column: Any) -> Any:
+    """The times of a column without nulls as numpy integers."""
+    return column.cast(pa.int64()).to_numpy() // 1000
 
 
 def hour_start(time: int) -> int:
@@ -108,12 +144,8 @@ def hour_start(time: int) -> int:
     return time - time % HOUR_MS
 
 
-def day_start(time: int) -> int:
-    return time - time % DAY_MS
-
-
 def day_name(time: int) -> str:
-    """The day (UTC) of a time in milliseconds, as in folder names and the manifest."""
+    """The day (UTC) of a time in milliseconds, as in folder names."""
     return f"{datetime.fromtimestamp(time // 1000, UTC):%Y-%m-%d}"
 
 
@@ -124,32 +156,3 @@ def day_time(day: str) -> int:
 
 def day_folder(table: str, day: str) -> str:
     return f"{table}/day={day}"
-
-
-def manifest_path(publication: int) -> str:
-    return f"{MANIFEST}/{publication:010d}.json"
-
-
-def manifest_publication(name: str) -> int | None:
-    """The number in a manifest's file name; the highest one is current."""
-    stem, dot, ending = name.rpartition("/")[2].partition(".")
-    return int(stem) if dot and ending == "json" and stem.isdecimal() else None
-
-
-def manifest_files(data: bytes) -> dict[str, dict[str, list[str]]]:
-    """The files of a manifest by table and day; `series` has the single day "".
-
-    Raises ValueError for a newer format. Does not check the checksum: `verify` does.
-    """
-    inner = json.loads(data)["manifest"]
-    if inner["format"] > FORMAT_VERSION:
-        raise ValueError(f"format {inner['format']} is newer than this program ({FORMAT_VERSION})")
-    found: dict[str, dict[str, list[str]]] = {
-        SERIES: {"": [entry["path"] for entry in inner["series"]]}
-    }
-    for table in (SAMPLES, HOURLY, OPAQUE):
-        found[table] = {
-            day: [entry["path"] for entry in files[table]]
-            for day, files in sorted(inner["days"].items())
-        }
-    return found

@@ -1,4 +1,4 @@
-"""The archive's series ids, stored in `series/`: finds ids and assigns new ones.
+"""The archive's series ids, stored in the table `series`: finds ids and assigns new ones.
 
 They differ from the ids of the log: a log may be lost, and has separate ids for replicas.
 """
@@ -13,15 +13,16 @@ import numpy as np
 
 from archive.tables.arrow import Array, Table, pa
 from archive.tables.chunk_decoder import one_array
-from archive.tables.manifest import FileEntry
+from archive.tables.data_file import Change, DataFile
 from archive.tables.parquet_files import new_file, read_table
 from archive.tables.sample_columns import Int32s, Int64s
-from archive.tables.schema import SERIES, SERIES_SCHEMA
+from archive.tables.schema import DAY_MS, SERIES, SERIES_SCHEMA, day_time
 from archive.tables.storage import Storage
 
 Labels = tuple[tuple[str, str], ...]
 
 NAME_LABEL = "__name__"
+_NEVER = 2**31 - 1
 
 
 def fingerprint(labels: Labels) -> bytes:
@@ -40,16 +41,21 @@ class SeriesRegistry:
     It keeps a few bytes per series; fingerprints are read only when needed.
     """
 
-    def __init__(self, storage: Storage, files: Sequence[FileEntry]) -> None:
-        table = read_series(storage, files, ("series", "metric"))
+    def __init__(self, storage: Storage, files: Sequence[DataFile], least: int = 0) -> None:
+        """`least` is the first id that was never assigned; a forgotten series leaves a hole."""
+        table = read_series(storage, files, ("series", "metric", "first_day", "last_day"))
         numbers, metrics = one_array(table, "series").to_numpy(), one_array(table, "metric")
         self._storage, self._files = storage, files
         self._names: list[str] = metrics.dictionary.to_pylist()
         self._name_codes = {name: code for code, name in enumerate(self._names)}
-        self._next = int(numbers.max()) + 1 if len(numbers) else 0
+        self._next = max(int(numbers.max()) + 1 if len(numbers) else 0, least)
         codes = np.full(self._next, -1, np.int32)
         codes[numbers] = metrics.indices.to_numpy()
         self._codes = array("i", codes.tolist())
+        self._days = SeenDays(self._next)
+        for name in ("first_day", "last_day"):
+            self._days.add(numbers, one_array(table, name).cast(pa.int32()).to_numpy())
+        self._days.is_changed = False
         self._found: dict[bytes, int] | None = None
         self._new: list[tuple[int, Labels, bytes]] = []
         self._ranks: Int64s | None = None
@@ -87,25 +93,49 @@ class SeriesRegistry:
         codes = np.frombuffer(self._codes, np.int32)[numbers]
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self._names, pa.string()))
 
-    def new_rows(self) -> Table:
-        """The new rows of `series/`."""
-        numbers = [number for number, _, _ in self._new]
+    def seen(self, numbers: Int32s, day: str) -> None:
+        """Notes that these series have data on a day."""
+        self._days.add(numbers, np.full(len(numbers), day_time(day) // DAY_MS, np.int32))
+
+    def write(self, stamp: str) -> Change:
+        """Writes the new rows; all rows again if a known series has a new first or last day."""
+        new = self._new_rows()
+        if not self._days.is_changed:
+            return Change((), [write_series(self._storage, new, stamp)] if new.num_rows else ())
+        known = read_series(self._storage, self._files).unify_dictionaries()
+        numbers = one_array(known, "series").to_numpy()
+        for name, days in self._days.columns(numbers).items():
+            known = known.set_column(
+                known.column_names.index(name), SERIES_SCHEMA.field(name), days
+            )
+        table = pa.concat_tables([known, new]).unify_dictionaries().combine_chunks()
+        return Change(self._files, [write_series(self._storage, table, stamp)])
+
+    def is_of(self, files: Sequence[DataFile], least: int) -> bool:
+        """Whether it has the content of these files, and knows of all ids below `least`."""
+        mine, theirs = ({file.path for file in each} for each in (self._files, files))
+        return mine == theirs and self._next >= least
+
+    def settle(self, files: Sequence[DataFile]) -> None:
+        """Call it when the rows of `write` are published, with the files of the table."""
+        self._files, self._found = files, None
+        self._new.clear()
+        self._days.is_changed = False
+
+    def _new_rows(self) -> Table:
+        numbers = np.array([number for number, _, _ in self._new], np.int32)
         return pa.table(
             {
-                "series": pa.array(numbers, pa.int32()),
-                "metric": self.metrics(np.array(numbers, np.int32)),
+                "series": numbers,
+                "metric": self.metrics(numbers),
                 "labels": pa.array(
                     [list(labels) for _, labels, _ in self._new], SERIES_SCHEMA.field("labels").type
                 ),
-                "fingerprint": pa.array([mark for _, _, mark in self._new], pa.binary(16)),
+                "fingerprint": pa.array([mark for _, _, mark in self._new], pa.binary()),
+                **self._days.columns(numbers),
             },
             schema=SERIES_SCHEMA,
         )
-
-    def settle(self, files: Sequence[FileEntry]) -> None:
-        """Call it when the new rows are published, in the last of these files."""
-        self._files, self._found = files, None
-        self._new.clear()
 
     def _add(self, labels: Labels, mark: bytes) -> int:
         number, name = self._next, metric_of(labels)
@@ -118,23 +148,57 @@ class SeriesRegistry:
         return number
 
 
+class SeenDays:
+    """The first and last day of each series, in days since 1970."""
+
+    def __init__(self, size: int) -> None:
+        self._first = np.full(size, _NEVER, np.int32)
+        self._last = np.full(size, -1, np.int32)
+        self.is_changed = False  # of a series that was known before
+
+    def add(self, numbers: Int32s, days: Int32s) -> None:
+        self._grow(numbers)
+        known = self._last[numbers] >= 0
+        wider = (days < self._first[numbers]) | (days > self._last[numbers])
+        self.is_changed = self.is_changed or bool(np.any(known & wider))
+        np.minimum.at(self._first, numbers, days)
+        np.maximum.at(self._last, numbers, days)
+
+    def columns(self, numbers: Int32s) -> dict[str, Array]:
+        """A series whose samples were all dropped has no day: 1970."""
+        self._grow(numbers)
+        last = self._last[numbers]
+        first = np.where(last < 0, 0, self._first[numbers])
+        return {"first_day": _dates(first), "last_day": _dates(np.maximum(last, 0))}
+
+    def _grow(self, numbers: Int32s) -> None:
+        missing = int(numbers.max(initial=-1)) + 1 - len(self._first)
+        if missing > 0:
+            self._first = np.append(self._first, np.full(missing, _NEVER, np.int32))
+            self._last = np.append(self._last, np.full(missing, -1, np.int32))
+
+
+def _dates(days: Int32s) -> Array:
+    return pa.array(days.astype(np.int32)).cast(pa.date32())
+
+
 def read_series(
-    storage: Storage, files: Iterable[FileEntry], columns: Sequence[str] | None = None
+    storage: Storage, files: Iterable[DataFile], columns: Sequence[str] | None = None
 ) -> Table:
     wanted = [SERIES_SCHEMA.field(name) for name in columns or SERIES_SCHEMA.names]
-    tables = [read_table(storage, entry.path, columns) for entry in files]
+    tables = [read_table(storage, file.path, columns) for file in files]
     if not tables:
         return pa.schema(wanted).empty_table()
     return pa.concat_tables(tables)
 
 
-def _fingerprints(storage: Storage, files: Sequence[FileEntry]) -> dict[bytes, int]:
+def _fingerprints(storage: Storage, files: Sequence[DataFile]) -> dict[bytes, int]:
     table = read_series(storage, files, ("series", "fingerprint"))
     columns = (table.column(name).to_pylist() for name in ("fingerprint", "series"))
     return dict(zip(*columns, strict=True))
 
 
-def write_series(storage: Storage, table: Table, stamp: str) -> FileEntry:
+def write_series(storage: Storage, table: Table, stamp: str) -> DataFile:
     with new_file(storage, f"{SERIES}/{stamp}.parquet", SERIES) as file:
         file.write(table)
         return file.finish()

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from archive.progress import ConsoleProgress
-from archive.tables.manifest_store import ManifestError
 from archive.tables.storage import StorageError
 from archive.tools.archive_view import ArchiveMissingError
 from archive.tools.command_line import TOOLS, parser
@@ -16,7 +15,7 @@ from archive.tools.errors import ToolError
 from archive.wal.errors import WalError
 from streamgauge.serving.log_escape import one_line
 
-_INPUT_ERRORS = (ToolError, ArchiveMissingError, ManifestError, StorageError, WalError)
+_INPUT_ERRORS = (ToolError, ArchiveMissingError, StorageError, WalError)
 
 
 def main(argv: Sequence[str]) -> int:

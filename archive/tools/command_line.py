@@ -55,7 +55,7 @@ def _add_inspect_arguments(parser: ArgumentParser) -> None:
 
 def _add_verify_arguments(parser: ArgumentParser) -> None:
     add_place(parser)
-    parser.add_argument("--quick", action="store_true", help="checksums only, without the rows")
+    parser.add_argument("--quick", action="store_true", help="files only, without the rows")
 
 
 def _add_import_arguments(parser: ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def _add_import_arguments(parser: ArgumentParser) -> None:
         "place", metavar="DIR", help="the data folder, or http://HOST:PORT of a running archive"
     )
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
+        "--store", metavar="ADDRESS", help="address of the tables, if they are not in DIR"
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
@@ -105,7 +105,7 @@ def _add_export_arguments(parser: ArgumentParser) -> None:
 def _add_compact_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("place", metavar="DIR", help="the data folder")
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
+        "--store", metavar="ADDRESS", help="address of the tables, if they are not in DIR"
     )
 
 
@@ -120,7 +120,7 @@ TOOLS: Final = {
     "verify": Tool(
         "archive.tools.verifying.verify_command",
         "check every file, row and statistic of an archive",
-        "Checks every file against the manifest, every row against the format, every statistic "
+        "Checks every file against the log of its table, every row against the format, every statistic "
         "against its samples, and the checksums of the write-ahead log. It changes nothing; "
         "exit code 1 means that something is wrong.",
         _add_verify_arguments,

@@ -9,25 +9,24 @@ from argparse import Namespace
 from pathlib import Path
 
 from archive.progress import Progress
+from archive.publishing.log_id import first_unused_segment
 from archive.publishing.publisher import Published, Publisher
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
-from archive.tables.manifest_store import read_manifest
+from archive.tables.archive_tables import ArchiveTables, open_tables
 from archive.tables.schema import WAL
-from archive.tables.storage import Storage, open_storage
-from archive.tools.archive_view import ArchiveMissingError
+from archive.tools.archive_view import NOTHING, ArchiveMissingError
 from archive.wal.write_ahead_log import Wal
 
 
 def run(args: Namespace, progress: Progress) -> int:
-    storage = open_storage(args.store or args.place)
+    tables = open_tables(args.store or args.place)
     folder = Path(args.place) / WAL
-    if read_manifest(storage).publication == 0 and not folder.is_dir():
-        raise ArchiveMissingError(f"{args.place}: there is no archive here (no manifest, no log)")
-    least = max(read_manifest(storage).least_segment, 1)
-    wal = Wal.open(folder, WalSettings(), least_segment=least)
+    if tables.read().is_absent and not folder.is_dir():
+        raise ArchiveMissingError(f"{args.place}: there is no archive here {NOTHING}")
+    wal = Wal.open(folder, WalSettings(), least_segment=first_unused_segment(tables, folder))
     try:
-        published, compacted = _compact(storage, wal, progress)
+        published, compacted = _compact(tables, wal, progress)
     finally:
         asyncio.run(wal.close())
     sys.stderr.write(
@@ -37,7 +36,7 @@ def run(args: Namespace, progress: Progress) -> int:
     return 0
 
 
-def _compact(storage: Storage, wal: Wal, progress: Progress) -> tuple[Published, Published]:
-    publisher = Publisher(storage, wal, PublishSettings(), progress)
+def _compact(tables: ArchiveTables, wal: Wal, progress: Progress) -> tuple[Published, Published]:
+    publisher = Publisher(tables, wal, PublishSettings(), progress)
     now = time.time_ns() // 1_000_000
     return publisher.publish_all(now), publisher.publish_due(now)

@@ -23,10 +23,9 @@ from archive.batch import Batch
 from archive.publishing.publisher import Publisher
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
-from archive.tables.manifest_store import read_manifest
-from archive.tables.schema import DAY_MS
+from archive.tables.archive_tables import open_tables
+from archive.tables.schema import DAY_MS, TABLES
 from archive.tables.series import Labels
-from archive.tables.storage import open_storage
 from archive.wal.write_ahead_log import Wal
 from bench.archive.generated_samples import STEP_MS, Mix, make_mix
 from bench.process import child, free_port
@@ -68,21 +67,20 @@ async def _ours(mix: Mix, folder: Path) -> int:
     for at, values in mix.scrapes():
         times = np.full(len(numbers), at, np.int64)
         await wal.append((), Batch("bench", at, numbers, times, values.view(np.uint64), None))
-    storage = open_storage(folder)
-    publisher = Publisher(storage, wal, PublishSettings())
+    tables = open_tables(folder)
+    publisher = Publisher(tables, wal, PublishSettings())
     began, cpu = time.perf_counter(), time.process_time()
     await asyncio.to_thread(publisher.publish_due, mix.start + 2 * DAY_MS)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     await wal.close()
-    manifest = read_manifest(storage)
-    day = next(iter(manifest.days.values()))
-    for table in ("samples", "hourly", "opaque"):
-        size = sum(entry.size for entry in getattr(day, table))
+    snapshot = tables.read()
+    for table in TABLES:
+        size = sum(file.size for file in snapshot.files[table])
         print(f"  {table}: {size / mix.samples:.3f} B/sample")
     print(
         f"  published and compacted in {seconds:.1f} s: {mix.samples / cpu / 1e6:.1f} M samples a CPU second"
     )
-    return sum(entry.size for entry in manifest.files())
+    return sum(file.size for file in snapshot.every_file())
 
 
 async def _prometheus(mix: Mix, folder: Path) -> int | None:

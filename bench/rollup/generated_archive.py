@@ -13,16 +13,25 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from archive.tables.archive_tables import ArchiveTables, open_tables
 from archive.tables.chunk_encoder import cut, rows
 from archive.tables.chunk_statistics import ChunkStatistics
+from archive.tables.data_file import Change, DataFile
 from archive.tables.hourly_statistics import hourly_rows, statistics
-from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
-from archive.tables.manifest_store import write_manifest
 from archive.tables.parquet_files import new_file
 from archive.tables.sample_columns import Samples
-from archive.tables.schema import DAY_MS, HOUR_MS, SERIES_SCHEMA, day_folder, day_name
-from archive.tables.series import Labels, fingerprint, write_series
-from archive.tables.storage import Storage, open_storage
+from archive.tables.schema import (
+    DAY_MS,
+    HOUR_MS,
+    HOURLY,
+    SAMPLES,
+    SERIES,
+    day_folder,
+    day_name,
+    timestamps,
+)
+from archive.tables.series import Labels, SeriesRegistry
+from archive.tables.storage import Storage
 
 START: Final = 1_790_553_600_000  # 2026-09-28, a midnight
 STEP_MS: Final = 30_000
@@ -74,15 +83,14 @@ METRICS: Final[dict[str, Draw]] = {
 
 def write_month(folder: Path, consumers: int, days: int) -> int:
     """Writes only `hourly/`, `series x 24` rows per day; returns the number of rows."""
-    storage, random = open_storage(folder), np.random.default_rng(3)
-    entries = {}
+    tables, random = open_tables(folder), np.random.default_rng(3)
+    files = []
     for number in range(days):
         start = START + number * DAY_MS
         table = pa.concat_tables(_hours(metric, index, consumers, start, random)
                                  for index, metric in enumerate(METRICS))  # fmt: skip
-        hourly = _written(storage, "hourly", start, table)
-        entries[day_name(start)] = DayEntry(hourly=(hourly,), hours=_hour_entries(start))
-    _publish(storage, consumers, entries)
+        files.append(_written(tables.storage, HOURLY, start, table))
+    _publish(tables, consumers, {HOURLY: Change((), files)})
     return consumers * len(METRICS) * 24 * days
 
 
@@ -107,25 +115,24 @@ def _keys(metric: str, index: int, consumers: int, start: int) -> pa.Table:
         {
             "metric": _names(metric, len(series)),
             "series": series,
-            "hour": pa.array(hours).cast(pa.timestamp("ms", tz="UTC")),
+            "hour": timestamps(hours),
         }
     )
 
 
 def write_day(folder: Path, consumers: int) -> int:
     """Writes a day of samples every 30 s with statistics; returns the number of samples."""
-    storage, random = open_storage(folder), np.random.default_rng(4)
+    tables, random = open_tables(folder), np.random.default_rng(4)
     samples, hourly = [], []
     for index, metric in enumerate(METRICS):
         for chunk_table, hour_table in _metric_day(metric, index, consumers, random):
             samples.append(chunk_table)
             hourly.append(hour_table)
-    entry = DayEntry(
-        samples=(_written(storage, "samples", START, pa.concat_tables(samples)),),
-        hourly=(_written(storage, "hourly", START, pa.concat_tables(hourly)),),
-        hours=_hour_entries(START),
-    )
-    _publish(storage, consumers, {day_name(START): entry})
+    changes = {
+        table: Change((), [_written(tables.storage, table, START, pa.concat_tables(rows))])
+        for table, rows in ((SAMPLES, samples), (HOURLY, hourly))
+    }
+    _publish(tables, consumers, changes)
     return consumers * len(METRICS) * _DAY_STEPS
 
 
@@ -151,34 +158,21 @@ def _names(metric: str, size: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(np.zeros(size, np.int32), [metric])
 
 
-def _written(storage: Storage, table: str, start: int, content: pa.Table) -> FileEntry:
+def _written(storage: Storage, table: str, start: int, content: pa.Table) -> DataFile:
     path = f"{day_folder(table, day_name(start))}/day.parquet"
-    hours = [start + hour * HOUR_MS for hour in range(24)]
     unified = content.unify_dictionaries()
-    with new_file(storage, path, table, hours) as file:
+    with new_file(storage, path, table, day_name(start)) as file:
         for low in range(0, unified.num_rows, _ROW_GROUP):
-            file.write(unified.slice(low, _ROW_GROUP), (start, start + DAY_MS - 1))
+            file.write(unified.slice(low, _ROW_GROUP))
         return file.finish()
 
 
-def _hour_entries(start: int) -> dict[int, HourEntry]:
-    hour = HourEntry(samples=1, series=1, minutes="f" * 15, published=start)
-    return {start + number * HOUR_MS: hour for number in range(24)}
-
-
-def _publish(storage: Storage, consumers: int, days: dict[str, DayEntry]) -> None:
+def _publish(tables: ArchiveTables, consumers: int, changes: dict[str, Change]) -> None:
+    registry = SeriesRegistry(tables.storage, ())
     labels = [_labels(metric, number) for metric in METRICS for number in range(consumers)]
-    table = pa.table(
-        {
-            "series": np.arange(len(labels), dtype=np.int32),
-            "metric": pa.array([dict(each)["__name__"] for each in labels]).dictionary_encode(),
-            "labels": pa.array([list(each) for each in labels], SERIES_SCHEMA.field("labels").type),
-            "fingerprint": pa.array([fingerprint(each) for each in labels], pa.binary(16)),
-        },
-        schema=SERIES_SCHEMA,
-    )
-    series = write_series(storage, table, "all")
-    write_manifest(storage, Manifest(publication=1, series=(series,), days=days, log="bench"))
+    numbers = np.array([registry.number(each) for each in labels], np.int32)
+    registry.seen(numbers, day_name(START))
+    tables.write({**changes, SERIES: registry.write("all")}, registry.next_number)
 
 
 def _labels(metric: str, consumer: int) -> Labels:

@@ -1,30 +1,22 @@
-"""The days and files of the archive, from its newest manifest."""
+"""The days and files of the archive, from the logs of its Delta tables."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from archive.tables.schema import (
-    HOUR_MS,
-    MANIFEST,
-    day_time,
-    manifest_files,
-    manifest_path,
-    manifest_publication,
-)
+from archive.tables.schema import HOURLY, SAMPLES, SERIES
 from spark_rollups.filesystem import RollupError, Root
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
+    """A path is never used twice, so it stands for the content."""
+
     path: str
     size: int
-    sha256: str
     rows: int
 
 
@@ -32,7 +24,6 @@ class ArchiveFile:
 class ArchiveDay:
     hourly: tuple[ArchiveFile, ...]
     samples: tuple[ArchiveFile, ...]
-    hours: int  # bit n is set when hour n (UTC) was published
 
     @property
     def files(self) -> tuple[ArchiveFile, ...]:
@@ -62,40 +53,38 @@ class Archive:
 
 
 def open_archive(text: str) -> Archive:
+    """The newest version of each table. `series` last: its rows are committed first."""
     root = Root(text)
-    published = (manifest_publication(name) for name in root.names(MANIFEST))
-    newest = max((number for number in published if number is not None), default=None)
-    if newest is None:
-        raise RollupError(f"{root}: no archive here (no manifest)")
-    path = manifest_path(newest)
-    return _archive(root, root.read(path), f"{root}/{path}")
+    samples, hourly, series = (_files(root, table) for table in (SAMPLES, HOURLY, SERIES))
+    days = {
+        day: ArchiveDay(tuple(hourly.get(day, ())), tuple(samples.get(day, ())))
+        for day in sorted({*samples, *hourly})
+    }
+    return Archive(root, tuple(series.get("", ())), days)
 
 
-def _archive(root: Root, data: bytes, where: str) -> Archive:
+def _files(root: Root, table: str) -> dict[str, list[ArchiveFile]]:
+    """The files of a table by day; "" for a table without days."""
+    # Only the driver reads the log, so workers need no deltalake.
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
     try:
-        manifest_files(data)  # raises for a newer format
-        inner = json.loads(data)["manifest"]
-        days = {day: _day(day, entry) for day, entry in sorted(inner["days"].items())}
-        return Archive(root, _files(inner["series"]), days)
-    except ValueError as error:
-        raise RollupError(f"{where}: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RollupError(f"{where}: not a manifest of an archive ({error!r})") from error
-
-
-def _day(day: str, entry: Mapping[str, Any]) -> ArchiveDay:
-    start = day_time(day)
-    bits = sum(1 << (int(hour) - start) // HOUR_MS for hour in entry["hours"])
-    return ArchiveDay(_files(entry["hourly"]), _files(entry["samples"]), bits)
-
-
-def _files(entries: Iterable[Mapping[str, Any]]) -> tuple[ArchiveFile, ...]:
-    return tuple(
-        ArchiveFile(each["path"], each["size"], each["sha256"], each["rows"]) for each in entries
-    )
+        actions = pa.table(DeltaTable(f"{root.text}/{table}").get_add_actions(flatten=True))
+    except TableNotFoundError as error:
+        raise RollupError(f"{root}: no archive here (no table {table})") from error
+    except (DeltaError, OSError) as error:
+        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
+    found: dict[str, list[ArchiveFile]] = {}
+    for action in sorted(actions.to_pylist(), key=lambda each: str(each["path"])):
+        day = action.get("partition.day")
+        file = ArchiveFile(f"{table}/{action['path']}", action["size_bytes"], action["num_records"])
+        found.setdefault(day.isoformat() if day else "", []).append(file)
+    return found
 
 
 def fingerprint(files: Iterable[ArchiveFile], *about: str) -> str:
-    """A hash of file contents and settings."""
-    text = "\n".join([*about, *sorted(f"{each.path} {each.sha256}" for each in files)])
+    """A hash of files and settings."""
+    text = "\n".join([*about, *sorted(each.path for each in files)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

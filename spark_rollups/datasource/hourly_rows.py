@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from archive.tables.chunk_statistics import Floats, Int64s, Mask, chunk_statistics
-from archive.tables.schema import HOURLY, HOURLY_SCHEMA
+from archive.tables.schema import HOURLY, HOURLY_SCHEMA, milliseconds
 from spark_rollups.datasource.parquet_reader import one_array, row_batches
 from spark_rollups.filesystem import Root
 from spark_rollups.jobs.unit import Unit
@@ -67,7 +67,7 @@ def _rows_of(table: Any, chosen: UnitSelection) -> tuple[HourRows, Ranks]:
     increase, resets = _floats(table, "increase"), _ints(table, "resets")
     rows = HourRows(
         rank=rank,
-        hour=one_array(table, "hour").cast("int64").to_numpy(),
+        hour=milliseconds(one_array(table, "hour")),
         count=count.astype(np.int64),
         **{name: _floats(table, name) for name in ("min", "max", "sum", "first", "last")},
         p95=_floats(table, "p95") if "p95" in table.column_names else np.full(len(rank), np.nan),
@@ -115,7 +115,7 @@ def lasts_before(root: Root, unit: Unit, chosen: UnitSelection) -> tuple[Ranks, 
 def _lasts(table: Any, source: str, chosen: UnitSelection) -> tuple[Ranks, Int64s, Floats]:
     if source == HOURLY:
         series, last = _ints(table, "series"), _floats(table, "last")
-        hour = one_array(table, "hour").cast("int64").to_numpy()
+        hour = milliseconds(one_array(table, "hour"))
     else:
         chunks = chunks_of(table)
         none = np.zeros(len(chunks), bool)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from archive.tables.chunk_statistics import Floats, Int64s
+from archive.tables.schema import milliseconds
 from spark_rollups.datasource.parquet_reader import one_array
 from spark_rollups.rollup.rows import Ranks
 
@@ -53,7 +54,7 @@ def chunks_of(table: Any) -> Chunks:
     whole, whole_counts = _lists(table, "iv")
     plain, plain_counts = _lists(table, "fv")
     series = one_array(table, "series").to_numpy()
-    hour = one_array(table, "hour").cast("int64").to_numpy()
+    hour = milliseconds(one_array(table, "hour"))
     scale = one_array(table, "scale").fill_null(0).to_numpy()
     values = _whole_values(whole, whole_counts, scale)
     if len(plain):

@@ -33,7 +33,7 @@ _ROW_GROUP: Final = 65_536
 _SCHEMA: Final = pa.schema(
     [
         pa.field("series", pa.int32()),
-        pa.field("fingerprint", pa.binary(16)),
+        pa.field("fingerprint", pa.binary()),
         *(pa.field(name, pa.string()) for name in ("metric", "kind", *SUBJECT_LABELS)),
         pa.field("labels", LABELS),
     ]
@@ -61,7 +61,7 @@ def rises(kind: str) -> bool:
 
 def identity_path(file: ArchiveFile, folded: Iterable[str]) -> str:
     """The name depends on the file and the settings, so that it is written once."""
-    text = "\n".join((file.path, file.sha256, *sorted(folded)))
+    text = "\n".join((file.path, *sorted(folded)))
     return f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from archive.progress import Progress
 from archive.tables.chunk_decoder import samples_of
 from archive.tables.sample_columns import Samples, run_starts
-from archive.tables.schema import LATEST_TIME, STALE_BITS
+from archive.tables.schema import LATEST_TIME, SERIES, STALE_BITS
 from archive.tables.series import Labels, SeriesRegistry, metric_of, read_series
 from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import span
@@ -64,17 +64,17 @@ class _Export:
     def __init__(self, view: View, selectors: list[Selector], between: tuple[int, int]) -> None:
         self._view, self._between = view, between
         self._labels = _labels_of(view, selectors)
-        registry = SeriesRegistry(view.storage, view.manifest.series)
+        registry = SeriesRegistry(view.storage, view.snapshot.files[SERIES])
         self._ranks = registry.ranks()
         self._by_rank = np.argsort(self._ranks)
         wanted = np.zeros(len(self._ranks), np.bool_)
         wanted[self._ranks[list(self._labels)]] = True
         self._plan = ExportPlan(view.storage, self._ranks, wanted, between)
         self._names = registry.metrics(self._by_rank.astype(np.int32)).to_pylist()
-        self._done = _Done(OpaqueMessages(view.storage, view.manifest, self._labels, between))
+        self._done = _Done(OpaqueMessages(view.storage, view.snapshot, self._labels, between))
 
     def write(self, sink: TextIO, progress: Progress) -> _Done:
-        self._plan.add_files(self._view.manifest, progress)
+        self._plan.add_files(self._view.snapshot, progress)
         every = {metric_of(labels) for labels in self._labels.values()}
         with progress.work("exporting", self._plan.rows) as step:
             for metric, low, high in metric_bounds(self._names):
@@ -124,7 +124,7 @@ def _tails(times: list[int], exemplars: list[Exemplar]) -> dict[int, str]:
 
 
 def _labels_of(view: View, selectors: list[Selector]) -> dict[int, Labels]:
-    table = read_series(view.storage, view.manifest.series, ("series", "labels"))
+    table = read_series(view.storage, view.snapshot.files[SERIES], ("series", "labels"))
     columns = (table.column(name).to_pylist() for name in ("series", "labels"))
     return {
         series: tuple(labels)

@@ -6,11 +6,11 @@ import base64
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import TextIO
+from typing import Final, TextIO
 
-from archive.tables.manifest import Manifest
+from archive.tables.archive_tables import Snapshot
 from archive.tables.parquet_files import read_table
-from archive.tables.schema import HOUR_MS
+from archive.tables.schema import EXEMPLARS, HISTOGRAMS, HOUR_MS, METADATA
 from archive.tables.series import Labels, metric_of
 from archive.tables.storage import Storage
 from archive.tools.exporting.openmetrics_text import escaped
@@ -23,16 +23,18 @@ from archive.tools.opaque_messages import (
 )
 
 Row = dict[str, object]
+# As in the JSON lines.
+_KINDS: Final = {HISTOGRAMS: "histogram", EXEMPLARS: "exemplar", METADATA: "metadata"}
 
 
 class OpaqueMessages:
     """Messages of the selected series and of families; the latest metadata wins."""
 
     def __init__(
-        self, storage: Storage, manifest: Manifest, labels: dict[int, Labels], span: tuple[int, int]
+        self, storage: Storage, snapshot: Snapshot, labels: dict[int, Labels], span: tuple[int, int]
     ) -> None:
         self._labels = labels
-        self._storage, self._manifest, self._span = storage, manifest, span
+        self._storage, self._snapshot, self._span = storage, snapshot, span
         self._families: dict[str, Metadata] = {}
         self.exemplars: dict[int, list[Exemplar]] = defaultdict(list)
         self.unreadable = 0
@@ -40,11 +42,11 @@ class OpaqueMessages:
             self._keep(row)
 
     def rows(self) -> Iterator[Row]:
-        for day in self._manifest.days.values():
-            for entry in day.opaque:
-                if any(self._overlaps(hour) for hour in entry.hours):
-                    table = read_table(self._storage, entry.path)
-                    yield from filter(self._is_chosen, table.to_pylist())
+        for table, kind in _KINDS.items():
+            for file in self._snapshot.files[table]:
+                if file.overlaps(*self._span):
+                    rows = read_table(self._storage, file.path).to_pylist()
+                    yield from ({**row, "kind": kind} for row in rows if self._is_chosen(row))
 
     def write_lines(self, sink: TextIO) -> int:
         """Writes one line per message: kind, labels, time in milliseconds, bytes in base64."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from archive.maintenance.row_cursor import ranks_of
 from archive.progress import Progress
+from archive.tables.archive_tables import Snapshot
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array
-from archive.tables.manifest import FileEntry, Manifest
+from archive.tables.data_file import DataFile
 from archive.tables.sample_columns import Int64s, Mask
-from archive.tables.schema import HOUR_MS, SAMPLES_SCHEMA
+from archive.tables.schema import HOUR_MS, SAMPLES, SAMPLES_SCHEMA
 from archive.tables.storage import Storage
 
 RANGE_ROWS: Final = 30_000
@@ -40,16 +41,11 @@ class ExportPlan:
         self._rows = np.zeros(len(ranks), np.int64)
         self._groups: list[_Group] = []
 
-    def add_files(self, manifest: Manifest, progress: Progress) -> None:
-        files = [
-            entry
-            for day in manifest.days.values()
-            for entry in day.samples
-            if self._overlaps(entry)
-        ]
+    def add_files(self, snapshot: Snapshot, progress: Progress) -> None:
+        files = [file for file in snapshot.files[SAMPLES] if file.overlaps(*self._span)]
         with progress.work("scanning", len(files)) as step:
-            for entry in files:
-                self._add(entry)
+            for file in files:
+                self._add(file)
                 step(1)
 
     def ranges(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
@@ -76,8 +72,8 @@ class ExportPlan:
                 parts.append(table.filter(pa.array(self._chosen(table, low, high))))
         return pa.concat_tables(parts)
 
-    def _add(self, entry: FileEntry) -> None:
-        with self._storage.open(entry.path) as source:
+    def _add(self, data: DataFile) -> None:
+        with self._storage.open(data.path) as source:
             file = pq.ParquetFile(source)
             table = file.read(columns=["series", "hour"])
             sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
@@ -88,7 +84,7 @@ class ExportPlan:
         for number, size in enumerate(sizes):
             if chosen[first : first + size].any():
                 edges = int(ranks[first]), int(ranks[first + size - 1])
-                self._groups.append(_Group(entry.path, number, *edges))
+                self._groups.append(_Group(data.path, number, *edges))
             first += size
 
     def _chosen(self, table: Table, low: int, high: int) -> Mask:
@@ -96,9 +92,6 @@ class ExportPlan:
         in_time = (hours + HOUR_MS > self._span[0]) & (hours < self._span[1])
         chosen: Mask = in_time & (ranks >= low) & (ranks < high) & self._wanted[ranks]
         return chosen
-
-    def _overlaps(self, entry: FileEntry) -> bool:
-        return any(hour + HOUR_MS > self._span[0] and hour < self._span[1] for hour in entry.hours)
 
 
 def metric_bounds(names: Sequence[str]) -> Iterator[tuple[str, int, int]]:

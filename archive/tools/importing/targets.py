@@ -13,12 +13,12 @@ import numpy as np
 
 from archive.batch import NO_SERIES, Batch, Opaque
 from archive.progress import Progress
+from archive.publishing.log_id import first_unused_segment
 from archive.publishing.publisher import Publisher
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
-from archive.tables.manifest_store import read_manifest
+from archive.tables.archive_tables import open_tables
 from archive.tables.schema import WAL
-from archive.tables.storage import open_storage
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportedMessage
 from archive.tools.importing.remote_messages import split_batch, write_request
@@ -38,15 +38,15 @@ class FolderTarget:
     """Writes to the log of a data folder and publishes it, like the server."""
 
     def __init__(self, folder: str, store: str | None, progress: Progress) -> None:
-        storage = open_storage(store or folder)
-        least = max(read_manifest(storage).least_segment, 1)
+        tables, log = open_tables(store or folder), Path(folder) / WAL
+        least = first_unused_segment(tables, log)
         try:
-            self._wal = Wal.open(Path(folder) / WAL, WalSettings(), least_segment=least)
+            self._wal = Wal.open(log, WalSettings(), least_segment=least)
         except WalLockedError as error:
             raise ToolError(
                 f"{error}; use the server's address (http://HOST:PORT) as target"
             ) from error
-        self._publisher = Publisher(storage, self._wal, PublishSettings(), progress)
+        self._publisher = Publisher(tables, self._wal, PublishSettings(), progress)
         self._waiting = 0
 
     async def add(self, batch: ImportBatch) -> None:

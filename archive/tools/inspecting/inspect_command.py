@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from archive.progress import Progress
+from archive.tables.archive_tables import Snapshot
 from archive.tables.arrow import pc
-from archive.tables.manifest import Manifest
-from archive.tables.schema import FORMAT_VERSION
+from archive.tables.schema import FORMAT_VERSION, SERIES, TABLES
 from archive.tables.series import read_series
 from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import bytes_text, duration_ms, moment
-from archive.tools.inspecting.gaps import Gap, gaps
+from archive.tools.inspecting.contents import ArchiveContents, Gap
 from archive.tools.inspecting.label_gaps import LabelGap, gaps_by_label
 from archive.tools.inspecting.log_damage import lines, log_damage
 
@@ -25,25 +25,30 @@ GAPS_SHOWN = 20
 def run(args: Namespace, progress: Progress) -> int:
     least = duration_ms(args.gap, "--gap")
     with open_view(args.place, args.wal, progress) as view:
-        found = list(gaps(view.manifest, least))
+        contents = ArchiveContents(view.storage, view.snapshot, progress)
         by_label = list(gaps_by_label(view, args.by, progress)) if args.by else []
-        facts = _facts(view, found, by_label)
+        facts = _facts(view, contents, list(contents.gaps(least)), by_label)
+        if view.wal is not None:
+            before = ArchiveContents(view.storage, view.published, progress)
+            facts["log"]["samples"] = contents.samples - before.samples
         write = _json if args.json else _text
         sys.stdout.writelines(f"{line}\n" for line in write(facts))
     return 0
 
 
-def _facts(view: View, found: list[Gap], by_label: list[LabelGap]) -> dict[str, Any]:
-    manifest = view.manifest
+def _facts(
+    view: View, contents: ArchiveContents, found: list[Gap], by_label: list[LabelGap]
+) -> dict[str, Any]:
+    snapshot = view.snapshot
     return {
         "archive": str(view.storage),
         "format": FORMAT_VERSION,
-        "publication": view.published.publication,
-        "days": [_day(manifest, name) for name in sorted(manifest.days)],
-        "series": manifest.next_series,
+        "versions": {table: view.published.versions[table] for table in TABLES},
+        "days": [_day(snapshot, contents, name) for name in snapshot.days],
+        "series": sum(file.rows for file in snapshot.files[SERIES]),
         "metrics": _metrics(view),
-        "samples": sum(day.sample_count for day in manifest.days.values()),
-        "bytes": sum(entry.size for entry in manifest.files()),
+        "samples": contents.samples,
+        "bytes": sum(file.size for file in snapshot.every_file()),
         "log": _log(view),
         "gaps": [{"from": gap.start, "to": gap.end} for gap in found],
         "gaps_by_label": [
@@ -52,20 +57,20 @@ def _facts(view: View, found: list[Gap], by_label: list[LabelGap]) -> dict[str, 
     }
 
 
-def _day(manifest: Manifest, name: str) -> dict[str, Any]:
-    day = manifest.days[name]
+def _day(snapshot: Snapshot, contents: ArchiveContents, name: str) -> dict[str, Any]:
+    day = contents.days[name]
     return {
         "day": name,
-        "hours": len(day.hours),
-        "samples": day.sample_count,
-        "series": max((hour.series for hour in day.hours.values()), default=0),
-        "bytes": day.size,
-        "files": len(list(day.files())),
+        "hours": len(day.series),
+        "samples": day.samples,
+        "series": max(day.series.values(), default=0),
+        "bytes": snapshot.day_size(name),
+        "files": sum(len(snapshot.of_day(table, name)) for table in TABLES),
     }
 
 
 def _metrics(view: View) -> int:
-    table = read_series(view.storage, view.manifest.series, ("metric",))
+    table = read_series(view.storage, view.snapshot.files[SERIES], ("metric",))
     return int(
         pc.count_distinct(
             table.column("metric").unify_dictionaries().combine_chunks().cast("string")
@@ -80,7 +85,6 @@ def _log(view: View) -> dict[str, Any] | None:
     return {
         "segments": len(segments),
         "bytes": sum(segment.size for segment in segments),
-        "samples": view.pending,
         "damaged": [each.facts() for each in log_damage(view.wal.path)],
     }
 
@@ -90,7 +94,9 @@ def _json(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _text(facts: dict[str, Any]) -> Iterator[str]:
-    yield f"archive {facts['archive']}: format {facts['format']}, publication {facts['publication']}"
+    versions = ", ".join(f"{table} {number}" for table, number in facts["versions"].items())
+    yield f"archive {facts['archive']}: format {facts['format']}"
+    yield f"versions: {versions}"
     yield (
         f"{facts['samples']:,} samples of {facts['series']:,} series in {facts['metrics']:,} metrics, "
         f"{_cost(facts)}"

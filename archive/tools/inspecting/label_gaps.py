@@ -12,7 +12,7 @@ import numpy as np
 from archive.progress import Progress
 from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.parquet_files import read_table
-from archive.tables.schema import HOUR_MS
+from archive.tables.schema import HOUR_MS, HOURLY, SERIES
 from archive.tables.series import read_series
 from archive.tools.archive_view import View
 from archive.tools.errors import ToolError
@@ -38,26 +38,30 @@ def gaps_by_label(view: View, label: str, progress: Progress) -> Iterator[LabelG
 def _hours_of_values(view: View, label: str, progress: Progress) -> dict[str, set[int]]:
     values = _values(view, label)
     codes = {value: code for code, value in enumerate(sorted(set(values.values())))}
-    code_of = np.full(view.manifest.next_series, -1, np.int32)
+    code_of = np.full(_next_series(view), -1, np.int32)
     code_of[list(values)] = [codes[value] for value in values.values()]
     names = list(codes)
     seen: dict[str, set[int]] = defaultdict(set)
-    files = [entry for day in view.manifest.days.values() for entry in day.hourly]
-    with progress.work("reading hours", sum(entry.size for entry in files)) as step:
-        for entry in files:
-            table = read_table(view.storage, entry.path, ("series", "hour"))
+    files = view.snapshot.files[HOURLY]
+    with progress.work("reading hours", sum(file.size for file in files)) as step:
+        for file in files:
+            table = read_table(view.storage, file.path, ("series", "hour"))
             hours = hours_of(one_array(table, "hour")) // HOUR_MS
             pairs = np.stack((code_of[one_array(table, "series").to_numpy()], hours))
             for code, hour in np.unique(pairs, axis=1).T.tolist():
                 if code >= 0:
                     seen[names[code]].add(hour * HOUR_MS)
-            step(entry.size)
+            step(file.size)
     return seen
+
+
+def _next_series(view: View) -> int:
+    return max((int(file.high["series"]) for file in view.snapshot.files[SERIES]), default=-1) + 1
 
 
 def _values(view: View, label: str) -> dict[int, str]:
     """The value of each series with the label."""
-    table = read_series(view.storage, view.manifest.series, ("series", "labels"))
+    table = read_series(view.storage, view.snapshot.files[SERIES], ("series", "labels"))
     columns = (table.column(name).to_pylist() for name in ("series", "labels"))
     found = {
         series: value

@@ -1,4 +1,4 @@
-"""Verifies rows of `hourly/` against their samples."""
+"""Verifies rows of `hourly` against their samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ExpectedStatistics:
         self._history, self._ranks = history, ranks
 
     def compare(self, samples: Table) -> Iterator[str]:
-        """Compares with valid rows of `samples/`."""
+        """Compares with valid rows of `samples`."""
         place = self._places(row_keys(samples, self._ranks))
         missing = int(np.count_nonzero(place < 0))
         if missing:

@@ -1,4 +1,4 @@
-"""Verifies the lists in rows of `samples/`: lengths, order of times, stale markers."""
+"""Verifies the lists in rows of `samples`: lengths, order of times, stale markers."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from archive.tables.arrow import Array, Table, pc
 from archive.tables.chunk_decoder import one_array
-from archive.tables.manifest import Manifest
+from archive.tables.data_file import DataFile
 from archive.tables.sample_columns import Int32s, Int64s, Mask
 from archive.tables.series import SeriesRegistry, fingerprint, metric_of, read_series
 from archive.tables.storage import Storage
@@ -17,12 +18,11 @@ from archive.tables.storage import Storage
 class KnownNames:
     """The series of the archive and their metrics, for checks of other tables."""
 
-    def __init__(self, storage: Storage, manifest: Manifest) -> None:
-        self.registry = SeriesRegistry(storage, manifest.series)
-        table = read_series(storage, manifest.series, ("series",))
-        self._known = np.zeros(manifest.next_series, np.bool_)
-        numbers = one_array(table, "series").to_numpy()
-        self._known[numbers[numbers < manifest.next_series]] = True
+    def __init__(self, storage: Storage, files: Sequence[DataFile]) -> None:
+        self.registry = SeriesRegistry(storage, files)
+        table = read_series(storage, files, ("series",))
+        self._known = np.zeros(self.registry.next_number, np.bool_)
+        self._known[one_array(table, "series").to_numpy()] = True
 
     def ranks(self) -> Int64s:
         return self.registry.ranks()
@@ -45,23 +45,22 @@ def _text(names: Array) -> Array:
     return names.cast("string")
 
 
-def series_faults(storage: Storage, manifest: Manifest) -> Iterator[str]:
+def series_faults(storage: Storage, files: Sequence[DataFile], end: int) -> Iterator[str]:
+    """`end` is the first id that was never assigned, by the log of the table."""
     seen: set[int] = set()
-    for entry in manifest.series:
-        table = read_series(storage, [entry])
-        if table.num_rows != entry.rows:
-            yield f"{entry.path}: has {table.num_rows} rows, the manifest has {entry.rows}"
+    for file in files:
+        table = read_series(storage, [file])
         for row in table.to_pylist():
             number, labels = row["series"], tuple(row["labels"])
-            for text in _row_faults(number, labels, row, manifest.next_series):
-                yield f"{entry.path}: series {number} {text}"
+            for text in _row_faults(number, labels, row, end):
+                yield f"{file.path}: series {number} {text}"
             if number in seen:
-                yield f"{entry.path}: series {number} comes twice"
+                yield f"{file.path}: series {number} comes twice"
             seen.add(number)
 
 
 def _row_faults(
-    number: int, labels: tuple[tuple[str, str], ...], row: dict[str, object], end: int
+    number: int, labels: tuple[tuple[str, str], ...], row: dict[str, Any], end: int
 ) -> Iterator[str]:
     names = [name for name, _ in labels]
     if names != sorted(set(names)):
@@ -71,4 +70,6 @@ def _row_faults(
     if row["fingerprint"] != fingerprint(labels):
         yield "has a fingerprint that its labels do not make"
     if not 0 <= number < end:
-        yield f"is beyond the manifest's {end}"
+        yield f"has an id that was never assigned (the next one is {end})"
+    if row["first_day"] > row["last_day"]:
+        yield "has a first day after its last"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from archive.maintenance.vacuum import unnamed_files
-from archive.progress import Progress, Step
+from archive.progress import Progress
+from archive.settings.publishing import RetentionSettings
+from archive.tables.archive_tables import delta_logs
 from archive.tables.arrow import pa
-from archive.tables.manifest import FileEntry
-from archive.tables.storage import Storage, StorageError
+from archive.tables.schema import SAMPLES, SERIES, TABLES
+from archive.tables.storage import StorageError
 from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import bytes_text
 from archive.tools.verifying.day import day_faults
+from archive.tools.verifying.files import file_faults
 from archive.tools.verifying.series import KnownNames, series_faults
 from archive.wal.segments.reader import EndingKind, check_segment
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +38,17 @@ def run(args: Namespace, progress: Progress) -> int:
 
 
 def findings(view: View, progress: Progress, *, quick: bool) -> Iterator[Finding]:
-    files = list(view.manifest.files())
+    files = list(view.snapshot.every_file())
     broken: set[str] = set()
-    with progress.work("checksums", sum(entry.size for entry in files)) as step:
-        for entry in files:
-            for text in _file_faults(view.storage, entry, step):
-                broken.add(entry.path)
-                yield Finding(f"{entry.path}: {text}")
+    with progress.work("files", sum(file.size for file in files)) as step:
+        for file in files:
+            for text in file_faults(view.storage, file, step):
+                broken.add(file.path)
+                yield Finding(f"{file.path}: {text}")
     yield from _log_findings(view)
-    for path in unnamed_files(view.archive, view.published):
-        yield Finding(f"{path}: not in the manifest (an interrupted publication)", is_fault=False)
+    yield from _unused_files(view)
     if not quick:
         yield from map(Finding, _row_faults(view, broken, progress))
-
-
-def _file_faults(storage: Storage, entry: FileEntry, step: Step) -> Iterator[str]:
-    checksum, size = hashlib.sha256(), 0
-    try:
-        with storage.open(entry.path) as source:
-            while block := source.read(_BLOCK):
-                checksum.update(block)
-                size += len(block)
-                step(len(block))
-    except StorageError as error:
-        yield str(error)
-        return
-    if size != entry.size:
-        yield f"has {size} bytes, the manifest has {entry.size}"
-    elif checksum.hexdigest() != entry.sha256:
-        yield "its checksum is not the manifest's"
 
 
 def _log_findings(view: View) -> Iterator[Finding]:
@@ -80,36 +61,48 @@ def _log_findings(view: View) -> Iterator[Finding]:
         yield Finding(fault)
 
 
+def _unused_files(view: View) -> Iterator[Finding]:
+    for table, log in delta_logs(view.archive.storage, RetentionSettings()).items():
+        log.read()
+        unused = log.unused_files(0)
+        if unused:
+            yield Finding(
+                f"{table}: {len(unused)} files are not in the table (replaced, or of an interrupted "
+                f"publication; vacuum deletes them), such as {min(unused)}",
+                is_fault=False,
+            )
+
+
 def _row_faults(view: View, broken: set[str], progress: Progress) -> Iterator[str]:
-    readable = [entry for entry in view.manifest.series if entry.path not in broken]
-    if len(readable) < len(view.manifest.series):
+    series = view.snapshot.files[SERIES]
+    if not broken.isdisjoint(file.path for file in series):
         yield "the series cannot be read, so the rows were not checked"
         return
-    names = KnownNames(view.storage, view.manifest)
-    yield from series_faults(view.storage, view.manifest)
-    total = sum(day.size for day in view.manifest.days.values())
+    names = KnownNames(view.storage, series)
+    yield from series_faults(view.storage, series, view.next_series)
+    total = sum(view.snapshot.day_size(day) for day in view.snapshot.days)
     with progress.work("rows", total) as step:
-        for name in sorted(view.manifest.days):
-            day = view.manifest.days[name]
-            if broken.isdisjoint(entry.path for entry in day.files()):
-                yield from _day_faults(view, name, names)
-            step(day.size)
+        for day in view.snapshot.days:
+            files = (file for table in TABLES for file in view.snapshot.of_day(table, day))
+            if broken.isdisjoint(file.path for file in files):
+                yield from _day_faults(view, day, names)
+            step(view.snapshot.day_size(day))
 
 
-def _day_faults(view: View, name: str, names: KnownNames) -> Iterator[str]:
+def _day_faults(view: View, day: str, names: KnownNames) -> Iterator[str]:
     try:
-        yield from day_faults(view.storage, view.manifest, name, names)
+        yield from day_faults(view.storage, view.snapshot, day, names)
     except (StorageError, pa.ArrowException, KeyError) as error:
-        yield f"day {name}: cannot be read: {error}"
+        yield f"day {day}: cannot be read: {error}"
 
 
 def _summary(view: View, faults: int) -> str:
-    days = view.manifest.days.values()
+    files = list(view.snapshot.every_file())
+    rows = sum(file.rows for file in view.snapshot.files[SAMPLES])
     return (
-        f"days: {len(days)}, files: {len(list(view.manifest.files()))}, "
-        f"{bytes_text(sum(entry.size for entry in view.manifest.files()))}, "
-        f"{sum(day.sample_count for day in days):,} samples: "
-        f"{_count_text(faults)}"
+        f"days: {len(view.snapshot.days)}, files: {len(files)}, "
+        f"{bytes_text(sum(file.size for file in files))}, "
+        f"{rows:,} series hours: {_count_text(faults)}"
     )
 
 

@@ -12,31 +12,33 @@ from typing import Final
 
 import numpy as np
 
-from archive.maintenance.file_writer import target_writers
+from archive.maintenance.file_writer import target_writer
 from archive.maintenance.rewrite_targets import Target
-from archive.publishing.hour_counts import HourCounter
+from archive.tables.archive_tables import open_tables
 from archive.tables.arrow import Table
 from archive.tables.chunk_encoder import Chunks, cut, rows
+from archive.tables.data_file import Change
 from archive.tables.hourly_statistics import hourly_rows, statistics
-from archive.tables.manifest import DayEntry, FileEntry, Manifest
-from archive.tables.manifest_store import new_stamp, read_manifest, write_manifest
 from archive.tables.sample_columns import Floats, Int64s, Samples
 from archive.tables.schema import (
-    DAY_MS,
     HOUR_MS,
     HOURLY,
     LOOKBACK_HOURS,
     SAMPLES,
+    SERIES,
     STALE_BITS,
     day_name,
+    hour_start,
 )
-from archive.tables.series import SeriesRegistry, write_series
-from archive.tables.storage import Storage, open_storage
+from archive.tables.series import SeriesRegistry
+from archive.tables.storage import Storage
 from streamgauge.demo.history.recorded_series import HistoryError, Recording
 from streamgauge.demo.history.time_grid import DAY
 
 _GROUP_ROWS: Final = 30_000
 _KEY: Final = ("metric", "series", "hour")
+# Part of the file names; the folder is new.
+_STAMP: Final = "history"
 
 Step = Callable[[int], None]
 
@@ -51,28 +53,20 @@ class Written:
 
 def write_archive(recording: Recording, folder: Path, step: Step = lambda _: None) -> Written:
     """`step` is called after each day. Nothing is visible before the last one is written."""
-    storage = open_storage(folder)
-    if read_manifest(storage).publication:
+    tables = open_tables(folder)
+    if not tables.read().is_absent:
         raise HistoryError(f"{folder}: is an archive already; choose another directory")
-    registry = SeriesRegistry(storage, ())
+    registry = SeriesRegistry(tables.storage, ())
     numbers = [registry.number(each.labels) for each in recording.series]
-    manifest = Manifest()
-    writer = _Days(storage, registry, _matrix(recording, numbers), new_stamp(manifest))
+    writer = _Days(tables.storage, registry, _matrix(recording, numbers))
     for first in range(0, len(recording.grid), DAY // recording.grid.step):
         writer.write(recording, first, first + DAY // recording.grid.step)
         step(1)
-    done = manifest.after(
-        int(recording.grid.times[-1]) * 1000,
-        days=writer.entries,
-        series=(write_series(storage, registry.new_rows(), writer.stamp),),
-        next_series=registry.next_number,
-    )
-    write_manifest(storage, done)
-    days = done.days.values()
-    return Written(
-        sum(day.sample_count for day in days), len(numbers), len(days),
-        sum(entry.size for entry in done.files()),
-    )  # fmt: skip
+    writer.changes[SERIES] = registry.write(_STAMP)
+    tables.write(writer.changes, registry.next_number)
+    snapshot = tables.read()
+    size = sum(file.size for file in snapshot.every_file())
+    return Written(writer.samples, len(numbers), len(snapshot.days), size)
 
 
 def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
@@ -92,8 +86,8 @@ class _Days:
     storage: Storage
     registry: SeriesRegistry
     values: Floats  # by series and timestamp
-    stamp: str
-    entries: dict[str, DayEntry] = field(default_factory=dict)
+    samples: int = 0
+    changes: dict[str, Change] = field(default_factory=dict)
     _last: Floats = field(init=False)  # of each series, and when
     _last_time: Int64s = field(init=False)
 
@@ -109,15 +103,11 @@ class _Days:
         chunks = cut(samples)
         table = rows(chunks, self.registry.metrics(chunks.series), [""])
         found = statistics(chunks.values, chunks.counts, self._before(chunks))
-        day = int(times[0] - times[0] % DAY_MS)
-        tally = HourCounter(day)
-        tally.add(table)
-        hours = tally.entries(int(times[-1]))
-        self.entries[day_name(day)] = DayEntry(
-            samples=self._file(SAMPLES, table, sorted(hours)),
-            hourly=self._file(HOURLY, hourly_rows(table.select(_KEY), found), sorted(hours)),
-            hours=hours,
-        )
+        self.samples += len(samples)
+        self.registry.seen(np.unique(chunks.series), day_name(int(times[0])))
+        hours = [hour_start(int(times[place])) for place in (0, -1)]
+        self._write_file(SAMPLES, table, hours)
+        self._write_file(HOURLY, hourly_rows(table.select(_KEY), found), hours)
 
     def _samples(self, times: Int64s, first: int, last: int) -> Samples:
         """Sorted by metric, series and time, with a stale marker where a series ends."""
@@ -155,9 +145,9 @@ class _Days:
         self._last_time[chunks.series[newest]] = chunks.hours[newest]
         return np.where(same, last[earlier], carried)
 
-    def _file(self, table: str, content: Table, hours: Sequence[int]) -> tuple[FileEntry, ...]:
+    def _write_file(self, table: str, content: Table, hours: Sequence[int]) -> None:
         target = Target(table, (), tuple(hours))
-        with target_writers(self.storage, [target], self.stamp) as (writer,):
+        with target_writer(self.storage, target, _STAMP) as writer:
             parts = range(0, content.num_rows, _GROUP_ROWS)
             writer.write(content.slice(first, _GROUP_ROWS) for first in parts)
-        return tuple(writer.entries)
+        self.changes[table] = self.changes.get(table, Change()) + Change((), writer.files)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from archive.progress import ConsoleProgress
-from archive.tables.manifest_store import ManifestError
 from archive.tables.storage import StorageError
 from streamgauge.demo.history.archive_writer import Written, write_archive
 from streamgauge.demo.history.recorded_series import HistoryError
@@ -32,7 +31,7 @@ def write_history(
     step: int = STEP_SECONDS,
     progress: ConsoleProgress | None = None,
 ) -> Written:
-    """Raises HistoryError, StorageError or ManifestError."""
+    """Raises HistoryError or StorageError."""
     recording = record(make_grid(until, days, step))
     with (progress or ConsoleProgress()).work("writing the history", days) as done:
         return write_archive(recording, folder, done)
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = _parser().parse_args(argv)
     try:
         written = write_history(Path(words.out), words.until, words.days, words.step)
-    except (HistoryError, StorageError, ManifestError) as error:
+    except (HistoryError, StorageError) as error:
         sys.stderr.write(f"history: {error}\n")
         return 2
     print(

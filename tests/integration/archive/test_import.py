@@ -28,6 +28,7 @@ from support.archive.process import archiving
 from support.remote_write.messages import Histogram
 
 from archive.batch import OpaqueKind
+from archive.tables.schema import OPAQUE as OPAQUE_TABLES
 from archive.tools.cli import main
 from archive.tools.importing.batch import NORMAL_NAN, ImportBatch, ImportedSeries
 from archive.tools.importing.targets import ServerTarget
@@ -108,8 +109,7 @@ def test_openmetrics_text_is_imported_completely(tmp_path: Path, capsys: Output)
             ("quoted.name", MONDAY + 4001, float("-inf")),
         ]
     )
-    kinds = sorted(row["kind"] for row in published_rows(tmp_path / "data", "opaque"))
-    assert kinds == ["exemplar", "metadata"]
+    assert [row[0] for row in opaque_of(tmp_path / "data")] == ["exemplars", "metadata"]
     assert run("verify", tmp_path / "data") == 0
     assert run("export", tmp_path / "data") == 0
     text = capsys.readouterr().out
@@ -235,8 +235,11 @@ OPAQUE = (
 
 
 def opaque_of(path: Path) -> list[tuple[object, ...]]:
-    rows = published_rows(path, "opaque")
-    return sorted((row["kind"], str(row["name"]), str(row["time"]), row["data"]) for row in rows)
+    return sorted(
+        (table, str(row["name"]), str(row["time"]), row["data"])
+        for table in OPAQUE_TABLES
+        for row in published_rows(path, table)
+    )
 
 
 def exported_opaque(path: Path, into: Path) -> None:
@@ -391,5 +394,5 @@ async def test_a_running_archive_takes_an_import_by_remote_write(tmp_path: Path)
     finally:
         await child.stop()
     assert len(await asyncio.to_thread(published_samples, data)) == 3
-    kinds = {row["kind"] for row in await asyncio.to_thread(list, published_rows(data, "opaque"))}
-    assert kinds == {"metadata", "exemplar"}
+    tables = {row[0] for row in await asyncio.to_thread(opaque_of, data)}
+    assert tables == {"metadata", "exemplars"}

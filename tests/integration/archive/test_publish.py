@@ -1,4 +1,4 @@
-"""From the real log to Parquet, read back by a reader that knows nothing but the format."""
+"""From the real log to the Delta tables, read back by deltalake alone."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from support.archive.folder import (
     DAY,
     HOUR,
@@ -20,12 +21,9 @@ from support.archive.folder import (
 
 from archive.batch import OpaqueKind
 from archive.maintenance.compaction import SERIES_FILES
-from archive.maintenance.vacuum import unnamed_files
-from archive.settings.publishing import PublishSettings
-from archive.tables.arrow import pafs
-from archive.tables.manifest_store import ManifestError
-from archive.tables.schema import LATEST_TIME
-from archive.tables.storage import Storage, StorageError, open_storage
+from archive.settings.publishing import PublishSettings, RetentionSettings
+from archive.tables.schema import LATEST_TIME, SAMPLES, SERIES, TABLES
+from archive.tables.storage import StorageError
 
 MINUTE = 60_000
 
@@ -72,46 +70,89 @@ def test_an_hour_waits_ten_minutes_after_its_end(folder: ArchiveFolder) -> None:
     assert folder.samples() == truth_of(regular("up", MONDAY, 3))
 
 
-def test_a_segment_stays_until_all_its_hours_are_published(folder: ArchiveFolder) -> None:
-    early, late = regular("up", MONDAY, 3), regular("up", MONDAY + HOUR, 3)
-    folder.send([*early, *late])
-    folder.publish_due(MONDAY + HOUR + 10 * MINUTE)
-    assert folder.samples() == truth_of(early)
-    assert len(folder.wal.sealed_segments()) == 1
-    assert folder.publish_due(MONDAY + HOUR + 30 * MINUTE).hours == 0
-    later = ("up", MONDAY + 1, 9.0)
-    folder.send([later])
-    done = folder.publish_due(MONDAY + 2 * HOUR + 10 * MINUTE)
-    assert (done.hours, done.samples) == (2, len(late) + 1)
-    assert folder.publisher.totals.repeated == 0
-    assert folder.samples() == truth_of([*early, *late, later])
+def test_a_publication_takes_the_whole_log_once_an_hour(folder: ArchiveFolder) -> None:
+    """One position covers it, so the first minutes of the open hour are published with it."""
+    early, opened = regular("up", MONDAY, 3), regular("up", MONDAY + HOUR, 3)
+    folder.send(early)
+    folder.send(opened, received=MONDAY + HOUR + 5 * MINUTE)
+    assert folder.publish_due(MONDAY + HOUR + 10 * MINUTE).samples == 6
+    assert folder.samples() == truth_of([*early, *opened])
     assert folder.wal.sealed_segments() == []
+    rest = regular("up", MONDAY + HOUR + 20 * MINUTE, 9)
+    folder.send(rest, received=MONDAY + HOUR + 20 * MINUTE)
+    assert folder.publish_due(MONDAY + 2 * HOUR + 10 * MINUTE - 1).hours == 0
+    assert folder.publish_due(MONDAY + 2 * HOUR + 10 * MINUTE).hours == 1
+    assert folder.samples() == truth_of([*early, *opened, *rest])
+    assert folder.publisher.totals.repeated == 0
+    assert [len(folder.day_files(table)) for table in ("samples", "hourly")] == [2, 2]
 
 
-def test_late_samples_rewrite_their_hour(folder: ArchiveFolder) -> None:
+def test_late_samples_replace_the_file_of_their_hour(folder: ArchiveFolder) -> None:
     first = [*regular("up", MONDAY, 5), *regular("other", MONDAY, 5)]
     late = [("up", MONDAY + 15_000, 77.0), ("new", MONDAY + 1, 1.0)]
     folder.send(first)
     folder.publish_due(MONDAY + 2 * HOUR)
-    before = folder.manifest
+    (before,) = folder.day_files(SAMPLES)
     folder.send(late)
     folder.publish_all()
     assert folder.samples() == truth_of([*first, *late])
-    (entry,) = folder.manifest.days["2026-09-28"].samples
-    assert entry.path != before.days["2026-09-28"].samples[0].path
-    assert [each.path for each in folder.manifest.retired if "samples" in each.path] == [
-        before.days["2026-09-28"].samples[0].path
-    ]
+    (after,) = folder.day_files(SAMPLES)
+    assert after != before
+    assert (folder.path / before).exists()  # for readers of the version before
 
 
-def test_late_samples_are_collected_before_a_rewrite(folder: ArchiveFolder) -> None:
+def test_one_publication_is_one_commit_to_each_table(folder: ArchiveFolder) -> None:
     folder.send(regular("up", MONDAY, 5))
-    now = MONDAY + HOUR + 10 * MINUTE
-    folder.publish_due(now)
-    folder.send([("up", MONDAY + 1, 9.0)])
-    folder.wal.seal()
-    assert folder.publish_due(now + 10 * MINUTE - 1).hours == 0
-    assert folder.publish_due(now + 10 * MINUTE).hours == 1
+    folder.publish_all()
+    before = folder.snapshot.versions
+    folder.send([*regular("up", MONDAY + 1, 5), *regular("new", MONDAY + 3 * DAY, 5)])
+    folder.publish_all()
+    assert folder.snapshot.versions == {table: before[table] + 1 for table in TABLES}
+    folder.publish_all()
+    assert folder.snapshot.versions == {table: before[table] + 1 for table in TABLES}
+
+
+def test_every_table_has_the_position_of_the_log(folder: ArchiveFolder) -> None:
+    folder.send(regular("up", MONDAY, 5))
+    folder.publish_all()
+    log = (folder.path / "wal" / "log-id").read_text()
+    found = [DeltaTable(folder.path / table).transaction_version(f"wal-{log}") for table in TABLES]
+    assert found == [1] * len(TABLES)
+
+
+def test_series_have_the_first_and_the_last_day_of_their_data(folder: ArchiveFolder) -> None:
+    folder.send([("up", MONDAY + DAY, 1.0), ("down", MONDAY, 1.0)])
+    folder.publish_all()
+    for day in (0, 3, 2):
+        folder.send([("up", MONDAY + day * DAY, 2.0)])
+        folder.publish_all()
+    days = {
+        row["name"]: (str(row["first_day"]), str(row["last_day"]))
+        for row in published_rows(folder.path, SERIES)
+    }
+    assert days == {
+        "up/a": ("2026-09-28", "2026-10-01"),
+        "down/a": ("2026-09-28", "2026-09-28"),
+    }
+
+
+def test_forgotten_series_come_back_under_new_ids(tmp_path: Path) -> None:
+    settings = PublishSettings(retention=RetentionSettings(age=86_400.0))
+    with ArchiveFolder(tmp_path, settings) as folder:
+        folder.send([("gone", MONDAY, 1.0), ("up", MONDAY, 1.0)])
+        folder.publish_all(MONDAY)
+        folder.send([("up", MONDAY + 5 * DAY, 1.0)])
+        folder.publish_all(MONDAY + 5 * DAY)
+        assert folder.publish_due(MONDAY + 5 * DAY + HOUR).deleted == 1
+        ids = {row["name"]: row["series"] for row in published_rows(tmp_path, SERIES)}
+        assert ids == {"up/a": 1}
+        folder.close()
+        folder.open()
+        folder.send([("gone", MONDAY + 5 * DAY, 2.0)])
+        folder.publish_all(MONDAY + 5 * DAY)
+        ids = {row["name"]: row["series"] for row in published_rows(tmp_path, SERIES)}
+        assert ids == {"up/a": 1, "gone/a": 2}
+        assert folder.samples().keys() == {"up/a", "gone/a"}
 
 
 def test_a_repeated_request_doubles_nothing_and_is_counted(folder: ArchiveFolder) -> None:
@@ -141,20 +182,20 @@ def test_a_day_that_is_over_becomes_one_file_of_each_table(folder: ArchiveFolder
     reported = [sample for hour in range(4) for sample in regular("up", MONDAY + hour * HOUR, 120)]
     reported += [sample for hour in range(4) for sample in regular("a", MONDAY + hour * HOUR, 7)]
     for hour in range(4):
-        folder.send([each for each in reported if each[1] // HOUR == MONDAY // HOUR + hour])
+        of_hour = [each for each in reported if each[1] // HOUR == MONDAY // HOUR + hour]
+        folder.send(of_hour, received=MONDAY + hour * HOUR)
         folder.publish_due(MONDAY + (hour + 1) * HOUR + 10 * MINUTE)
-    assert len(folder.manifest.days["2026-09-28"].samples) == 4
+    assert len(folder.day_files(SAMPLES)) == 4
     done = folder.publish_due(MONDAY + DAY + 10 * MINUTE)
-    day = folder.manifest.days["2026-09-28"]
     assert done.compacted == 1
-    assert [len(files) for files in (day.samples, day.hourly)] == [1, 1]
+    assert [len(folder.day_files(table)) for table in ("samples", "hourly")] == [1, 1]
     assert folder.samples() == truth_of(reported)
     late = [("up", MONDAY + 2 * HOUR + 1, 5.0), ("up", MONDAY + 9 * HOUR, 6.0)]
     folder.send(late)
     folder.publish_all(MONDAY + 2 * DAY)
     folder.publish_due(MONDAY + 2 * DAY)
     assert folder.samples() == truth_of([*reported, *late])
-    assert len(folder.manifest.days["2026-09-28"].samples) == 1
+    assert len(folder.day_files(SAMPLES)) == 1
 
 
 def test_an_increase_runs_on_across_hours_days_and_resets(folder: ArchiveFolder) -> None:
@@ -216,14 +257,18 @@ def test_opaque_messages_are_kept_once_each_with_their_series(folder: ArchiveFol
     for _ in range(2):
         folder.send([], opaque=messages, received=MONDAY + 7)
         folder.publish_all()
-    rows = [
-        (row["kind"], row["name"], row["hour"], row["time"], row["data"])
-        for row in published_rows(folder.path, "opaque")
-    ]
-    assert rows == [
-        ("metadata", None, MONDAY, None, b"help"),
-        ("histogram", "h/a", MONDAY, MONDAY + 5, b"buckets"),
-    ]
+    rows = {
+        table: [
+            (row["name"], row["hour"], row["time"], row["data"])
+            for row in published_rows(folder.path, table)
+        ]
+        for table in ("metadata", "histograms", "exemplars")
+    }
+    assert rows == {
+        "metadata": [(None, MONDAY, None, b"help")],
+        "histograms": [("h/a", MONDAY, MONDAY + 5, b"buckets")],
+        "exemplars": [],
+    }
 
 
 def test_a_large_hour_is_published_in_batches(tmp_path: Path) -> None:
@@ -260,59 +305,36 @@ def test_a_log_that_restarts_its_numbers_is_not_taken_for_a_published_one(tmp_pa
         for place in range(3):
             folder.send([("up", MONDAY + place, 1.0)])
             folder.publish_all()
-    shutil.rmtree(tmp_path / "wal")
-    with ArchiveFolder(tmp_path) as folder:
-        assert folder.manifest.least_segment > 1
-        folder.send([("new", MONDAY + 9, 2.0), ("up", MONDAY + 10, 2.0)])
-        folder.publish_all()
-        assert set(folder.samples()) == {"new/a", "up/a"}
-        assert len(folder.samples()["up/a"]) == 4
+    kept = (tmp_path / "wal" / "log-id").read_text()
+    for log in (None, kept):
+        shutil.rmtree(tmp_path / "wal")
+        if log is not None:
+            (tmp_path / "wal").mkdir()
+            (tmp_path / "wal" / "log-id").write_text(log)
+        with ArchiveFolder(tmp_path) as folder:
+            time = MONDAY + (9 if log is None else 10)
+            folder.send([("new", time, 2.0), ("up", time, 2.0)])
+            folder.publish_all()
+            assert len(folder.samples()["new/a"]) == (1 if log is None else 2)
+    assert len(published_samples(tmp_path)["up/a"]) == 5
 
 
-def test_two_logs_on_one_store_lose_nothing(tmp_path: Path) -> None:
-    """An easy error with an object store: it must be reported, and lose no sample."""
-    store = open_storage(tmp_path / "store")
+def test_two_logs_on_one_store_take_turns_without_loss(tmp_path: Path) -> None:
+    store = tmp_path / "store"
     reported: list[Reported] = []
-    errors = []
     with (
-        ArchiveFolder(tmp_path / "one", storage=store) as one,
-        ArchiveFolder(tmp_path / "two", storage=store) as two,
+        ArchiveFolder(tmp_path / "one", store=store) as one,
+        ArchiveFolder(tmp_path / "two", store=store) as two,
     ):
         for step in range(6):
             folder = (one, two)[step % 2]
-            sample: Reported = ("up", MONDAY + step, float(step))
+            sample: Reported = (f"up/{step % 3}", MONDAY + step, float(step))
             reported.append(sample)
             folder.send([sample])
-            try:
-                folder.publish_all()
-            except ManifestError as error:
-                errors.append(str(error))
-                folder.publish_all()  # from what the other one has published
-    assert published_samples(tmp_path / "store") == truth_of(reported)
-    assert len(errors) == 4  # each but the first two finds what the other one did
-    assert all("another process publishes here" in error for error in errors)
-
-
-def test_a_store_that_is_no_folder_gets_the_same_archive(tmp_path: Path) -> None:
-    """By pyarrow's interface alone, as with S3, GCS and Azure; the log stays on this machine."""
-    inner = pafs.SubTreeFileSystem((tmp_path / "far").as_posix(), pafs.LocalFileSystem())
-    (tmp_path / "far").mkdir()
-    reported = [*regular("up", MONDAY, 30), *regular("up", MONDAY + HOUR, 30)]
-    late = [("up", MONDAY + 1, 5.0)]
-    store = Storage(inner, "bucket/prefix")
-    with ArchiveFolder(tmp_path / "near", PublishSettings(grace=0.0), store) as folder:
-        folder.send(reported)
-        folder.publish_all()
-        folder.send(late)
-        folder.publish_all()
-        assert folder.publish_due(MONDAY + 2 * DAY).compacted == 1
-        folder.publish_due(MONDAY + 2 * DAY)
-        assert unnamed_files(store, folder.manifest) == []
-    far = tmp_path / "far" / "bucket" / "prefix"
-    assert published_samples(far) == truth_of([*reported, *late])
-    files = [path for path in far.rglob("*.parquet") if "series" not in str(path)]
-    assert len(files) == 2
-    assert [path.name for path in (tmp_path / "near").iterdir()] == ["wal"]
+            folder.publish_all()
+        assert (one.publisher.conflicts, two.publisher.conflicts) == (0, 0)
+    assert published_samples(store) == truth_of(reported)
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["wal"]
 
 
 def test_files_of_series_are_merged_when_there_are_many(folder: ArchiveFolder) -> None:
@@ -320,9 +342,9 @@ def test_files_of_series_are_merged_when_there_are_many(folder: ArchiveFolder) -
     for sample in reported:
         folder.send([sample])
         folder.publish_all()
-    assert len(folder.manifest.series) == SERIES_FILES + 1
+    assert len(folder.snapshot.files[SERIES]) == SERIES_FILES + 1
     folder.publish_due(MONDAY + HOUR)
-    assert len(folder.manifest.series) == 1
+    assert len(folder.snapshot.files[SERIES]) == 1
     folder.send([("m3", MONDAY + 99, 2.0), ("new", MONDAY + 99, 2.0)])
     folder.publish_all()
     assert folder.samples() == truth_of(
@@ -343,17 +365,21 @@ def test_a_damaged_day_does_not_keep_others_from_being_published(folder: Archive
     """And nothing of it is lost: what came late for it waits in the log."""
     folder.send(regular("up", MONDAY, 5))
     folder.publish_all()
-    (entry,) = folder.manifest.days["2026-09-28"].samples
-    whole = (folder.path / entry.path).read_bytes()
-    (folder.path / entry.path).write_bytes(whole[: len(whole) // 2])
+    (path,) = folder.day_files(SAMPLES)
+    whole = (folder.path / path).read_bytes()
+    (folder.path / path).write_bytes(whole[: len(whole) // 2])
     late, new = [("up", MONDAY + 1, 9.0)], regular("up", MONDAY + DAY, 5)
     for reported in (late, new):
         folder.send(reported)
         folder.wal.seal()
-    with pytest.raises(StorageError, match=entry.path):
+    with pytest.raises(StorageError, match=path):
         folder.publish_all()
     assert len(folder.wal.sealed_segments()) == 1
-    (folder.path / entry.path).write_bytes(whole)
+    folder.close()
+    folder.open()
+    with pytest.raises(StorageError, match=path):
+        folder.publish_all()
+    (folder.path / path).write_bytes(whole)
     assert folder.samples() == truth_of([*regular("up", MONDAY, 5), *new])
     folder.publish_all()
     assert folder.samples() == truth_of([*regular("up", MONDAY, 5), *late, *new])

@@ -18,7 +18,6 @@ from support.archive.folder import (
 )
 from support.nats.servers import long_run
 
-from archive.settings.publishing import PublishSettings
 from archive.tools.cli import main
 
 SEEDS = range(40 if long_run() else 3)
@@ -64,8 +63,7 @@ def test_any_history_ends_in_the_truth(
 ) -> None:
     chance = random.Random(seed)
     reported: list[Reported] = []
-    settings = PublishSettings(grace=0.0)
-    with ArchiveFolder(tmp_path, settings) as folder:
+    with ArchiveFolder(tmp_path) as folder:
         for _ in range(12):
             new = drawn(chance, chance.randrange(1, 40))
             reported += new
@@ -90,6 +88,7 @@ def test_any_history_ends_in_the_truth(
             assert (row["count"], row["resets"]) == (count, resets), key
             if count:
                 assert math.isclose(row["increase"], increase, abs_tol=1e-9), key
-        assert all(len(day.samples) == 1 for day in folder.manifest.days.values())
+        snapshot = folder.snapshot
+        assert all(len(snapshot.of_day("samples", day)) == 1 for day in snapshot.days)
     assert main(["verify", str(tmp_path)]) == 0
     assert "no fault" in capsys.readouterr().out

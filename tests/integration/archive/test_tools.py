@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support.archive.folder import (
@@ -19,7 +20,9 @@ from support.archive.folder import (
 )
 
 from archive.batch import OpaqueKind
+from archive.progress import NoProgress
 from archive.tools.cli import main
+from archive.tools.inspecting.contents import ArchiveContents
 from archive.tools.opaque_messages import Exemplar, Metadata, write_exemplar, write_metadata
 from streamgauge.demo.processes.programs import Programs, prometheus
 
@@ -90,6 +93,22 @@ def test_inspect_finds_the_gap_to_the_minute(archive: Path, capsys: Output) -> N
     assert found == [{"from": MONDAY + 90 * MINUTE, "to": MONDAY + 3 * HOUR}]
 
 
+def test_gaps_are_whole_minutes_without_a_sample(tmp_path: Path) -> None:
+    minutes = [0, 1, 3, 59, 120, 127]
+    with ArchiveFolder(tmp_path) as folder:
+        folder.send([("up", MONDAY + minute * MINUTE + 5, 1.0) for minute in minutes[:4]])
+        folder.send([("up", MONDAY + minute * MINUTE, STALE) for minute in minutes[4:]])
+        folder.publish_all()
+        contents = ArchiveContents(folder.tables.storage, folder.snapshot, NoProgress())
+    found = [
+        ((gap.start - MONDAY) // MINUTE, (gap.end - MONDAY) // MINUTE)
+        for gap in contents.gaps(5 * MINUTE)
+    ]
+    assert found == [(4, 59), (60, 120), (121, 127)]
+    assert len(list(contents.gaps(1))) == 4
+    assert contents.samples == len(minutes)
+
+
 def test_inspect_finds_hours_that_one_sender_missed(tmp_path: Path, capsys: Output) -> None:
     with ArchiveFolder(tmp_path) as folder:
         for hour in (0, 1, 2, 3):
@@ -127,21 +146,20 @@ def test_verify_finds_nothing_wrong_with_what_the_publisher_wrote(
 ) -> None:
     assert main(["verify", str(archive)]) == 0
     output = capsys.readouterr().out
-    assert output.startswith("days: 1, files: 8, ")
-    assert output.endswith(f"{len(PUBLISHED) + len(WAITING)} samples: no fault\n")
+    assert output.startswith("days: 1, files: 10, ")
+    assert output.endswith("5 series hours: no fault\n")
 
 
 @pytest.mark.parametrize("table", ["samples", "hourly", "series"])
 def test_verify_finds_a_flipped_bit(damaged: Path, table: str, capsys: Output) -> None:
-    path = next((damaged / table).rglob("*.parquet"))
+    path = next(path for path in (damaged / table).rglob("*.parquet") if "_delta" not in str(path))
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
+    first = column.dictionary_page_offset or column.data_page_offset
+    data[first + column.total_compressed_size - 1] ^= 1
     path.write_bytes(data)
     assert main(["verify", str(damaged)]) == 1
-    assert (
-        f"{path.relative_to(damaged)}: its checksum is not the manifest's"
-        in capsys.readouterr().out
-    )
+    assert f"FAULT: {path.relative_to(damaged)}: " in capsys.readouterr().out
 
 
 def test_verify_finds_a_missing_and_an_unknown_file(damaged: Path, capsys: Output) -> None:
@@ -150,7 +168,8 @@ def test_verify_finds_a_missing_and_an_unknown_file(damaged: Path, capsys: Outpu
     assert main(["verify", str(damaged)]) == 1
     output = capsys.readouterr().out
     assert re.search(rf"FAULT: \S*{first.name}: cannot read", output)
-    assert "note: samples/day=2026-09-28/99-0000000001-0.parquet: not in the manifest" in output
+    assert "note: samples: 1 files are not in the table" in output
+    assert "such as samples/day=2026-09-28/99-0000000001-0.parquet" in output
 
 
 def test_verify_finds_a_damaged_segment(damaged: Path, capsys: Output) -> None:
@@ -273,8 +292,7 @@ def test_an_input_error_is_one_line_and_exit_code_two(
     assert error.count("\n") == 1
 
 
-def test_a_newer_format_is_refused_by_name(damaged: Path, capsys: Output) -> None:
-    newest = max((damaged / "manifest").glob("*.json"))
-    newest.write_text(newest.read_text().replace('"format":1', '"format":2'))
+def test_a_damaged_log_of_a_table_is_named(damaged: Path, capsys: Output) -> None:
+    (damaged / "samples" / "_delta_log" / f"{1:020}.json").write_text("{")
     assert main(["inspect", str(damaged)]) == 2
-    assert "format 2 is newer than this program" in capsys.readouterr().err
+    assert f"cannot read table samples in {damaged}: " in capsys.readouterr().err

@@ -1,8 +1,7 @@
 """A data folder for tests of publication: samples go in through the real log, and come out of
-Parquet by a reader that knows nothing but FORMAT.md."""
+the Delta tables by deltalake alone."""
 
 import asyncio
-import json
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,15 +9,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from deltalake import DeltaTable
 
 from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind
+from archive.publishing.log_id import first_unused_segment
 from archive.publishing.publisher import Published, Publisher
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
-from archive.tables.arrow import pq
-from archive.tables.manifest import Manifest
-from archive.tables.manifest_store import read_manifest
-from archive.tables.storage import Storage, open_storage
+from archive.tables.archive_tables import ArchiveTables, Snapshot, open_tables
 from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000
@@ -47,22 +45,22 @@ def labels_of(name: str) -> Labels:
 
 @dataclass
 class ArchiveFolder:
-    """The log and the publisher of one folder; `storage` is the folder's own unless given."""
+    """The log and the publisher of one folder; the tables are beside the log unless given."""
 
     path: Path
     settings: PublishSettings = field(default_factory=PublishSettings)
-    storage: Storage | None = None
+    store: str | Path | None = None
+    tables: ArchiveTables = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = self.storage or open_storage(self.path)
         self._runner = asyncio.Runner()
         self.open()
 
     def open(self) -> None:
-        least = read_manifest(self.store).least_segment
-        settings = WalSettings(reserve=0)
-        self.wal = Wal.open(self.path / "wal", settings, least_segment=max(least, 1))
-        self.publisher = Publisher(self.store, self.wal, self.settings)
+        self.tables = open_tables(self.store or self.path, self.settings.retention)
+        least = first_unused_segment(self.tables, self.path / "wal")
+        self.wal = Wal.open(self.path / "wal", WalSettings(reserve=0), least_segment=least)
+        self.publisher = Publisher(self.tables, self.wal, self.settings)
 
     def close(self) -> None:
         self._runner.run(self.wal.close())
@@ -110,14 +108,18 @@ class ArchiveFolder:
         return self.publisher.publish_due(now)
 
     @property
-    def manifest(self) -> Manifest:
-        return read_manifest(self.store)
+    def snapshot(self) -> Snapshot:
+        return self.tables.read()
+
+    def day_files(self, table: str, day: str = "2026-09-28") -> list[str]:
+        return [file.path for file in self.snapshot.of_day(table, day)]
 
     def samples(self) -> Truth:
-        return published_samples(self.path)
+        return published_samples(self.tables.storage.url)
 
     def hourly(self) -> dict[tuple[str, int], dict[str, Any]]:
-        return {(row["name"], row["hour"]): row for row in published_rows(self.path, "hourly")}
+        rows = published_rows(self.tables.storage.url, "hourly")
+        return {(row["name"], row["hour"]): row for row in rows}
 
     def truth(self, reported: Iterable[Reported]) -> Truth:
         return truth_of(reported)
@@ -136,30 +138,21 @@ def full_name(name: str) -> str:
     return f"{metric}/{instance or 'a'}"
 
 
-def newest_manifest(root: Path) -> dict[str, Any]:
-    paths = sorted((root / "manifest").glob("*.json"))
-    found: dict[str, Any] = json.loads(paths[-1].read_text())["manifest"]
-    return found
-
-
-def published_rows(root: Path, table: str) -> Iterator[dict[str, Any]]:
-    """By the manifest and plain pyarrow, with `name` put beside the series' number."""
-    manifest = newest_manifest(root)
+def published_rows(root: str | Path, table: str) -> Iterator[dict[str, Any]]:
+    """By deltalake alone, with `name` put beside the series' number."""
     names = {
         row["series"]: "/".join(dict(row["labels"])[key] for key in ("__name__", "instance"))
-        for entry in manifest["series"]
-        for row in pq.read_table(root / entry["path"], partitioning=None).to_pylist()
+        for row in DeltaTable(f"{root}/series").to_pyarrow_table().to_pylist()
     }
-    for day in manifest["days"].values():
-        for entry in day[table]:
-            for row in pq.read_table(root / entry["path"], partitioning=None).to_pylist():
-                for key in ("hour", "time"):
-                    if row.get(key) is not None:
-                        row[key] = round(row[key].timestamp() * 1000)
-                yield {**row, "name": names.get(row["series"])}
+    rows = DeltaTable(f"{root}/{table}").to_pyarrow_table().to_pylist()
+    for row in rows:
+        for key in ("hour", "time"):
+            if row.get(key) is not None:
+                row[key] = round(row[key].timestamp() * 1000)
+        yield {**row, "name": names.get(row["series"])}
 
 
-def published_samples(root: Path) -> Truth:
+def published_samples(root: str | Path) -> Truth:
     """Every sample of the archive; the same series and time twice is an error."""
     found: Truth = {}
     for row in published_rows(root, "samples"):

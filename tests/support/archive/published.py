@@ -1,14 +1,13 @@
-"""Reads published files by FORMAT.md, without the product's code."""
+"""Reads the published tables with deltalake, without the product's code."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow.parquet as pq
+from deltalake import DeltaTable
 from support.remote_write.messages import STALE, bits_of
 
 Labels = tuple[tuple[str, str], ...]
@@ -35,20 +34,12 @@ class Published:
 
 
 def read_published(folder: Path) -> Published:
-    newest = max((folder / "manifest").glob("*.json"))
-    manifest = json.loads(newest.read_text())["manifest"]
-    labels = _labels(folder, [each["path"] for each in manifest["series"]])
+    series = DeltaTable(folder / "series").to_pyarrow_table().to_pylist()
+    labels = {row["series"]: tuple(sorted(row["labels"])) for row in series}
     points: dict[Labels, list[Point]] = {}
-    for day in manifest["days"].values():
-        for each in day["samples"]:
-            for row in pq.read_table(folder / each["path"], columns=LAYOUT).to_pylist():
-                points.setdefault(labels[row["series"]], []).extend(_points(row))
+    for row in DeltaTable(folder / "samples").to_pyarrow_table(columns=LAYOUT).to_pylist():
+        points.setdefault(labels[row["series"]], []).extend(_points(row))
     return Published({each: sorted(found) for each, found in points.items()})
-
-
-def _labels(folder: Path, paths: Sequence[str]) -> dict[int, Labels]:
-    rows = [row for path in paths for row in pq.read_table(folder / path).to_pylist()]
-    return {row["series"]: tuple(sorted(row["labels"])) for row in rows}
 
 
 def _points(row: Mapping[str, Any]) -> Iterator[Point]:

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 from support.archive.folder import bits_of
 
 from archive.batch import Batch
+from archive.publishing.log_id import first_unused_segment
 from archive.publishing.publisher import Publisher
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
-from archive.tables.manifest_store import read_manifest
-from archive.tables.storage import open_storage
+from archive.tables.archive_tables import open_tables
 from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000
@@ -40,10 +40,10 @@ class RollupArchive:
         """Appends and publishes samples. `whole` merges past days."""
         rows = list(samples)
         with asyncio.Runner() as runner:
-            store = open_storage(self.path)
-            least = max(read_manifest(store).least_segment, 1)
+            tables = open_tables(self.path)
+            least = first_unused_segment(tables, self.path / "wal")
             wal = Wal.open(self.path / "wal", WalSettings(reserve=0), least_segment=least)
-            publisher = Publisher(store, wal, PublishSettings())
+            publisher = Publisher(tables, wal, PublishSettings())
             runner.run(wal.append((), _batch(wal, rows)))
             if whole:
                 publisher.publish_due(now)

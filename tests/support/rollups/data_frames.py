@@ -1,14 +1,14 @@
 """Aggregates hours to days with Spark functions, as a reference for the rollups."""
 
-import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+
+from deltalake import DeltaTable
 
 
-def newest(archive: Path) -> dict[str, Any]:
-    path = max((archive / "manifest").glob("*.json"))
-    found: dict[str, Any] = json.loads(path.read_text())["manifest"]
-    return found
+def files_of(archive: Path, table: str) -> list[str]:
+    return [unquote(path) for path in DeltaTable(archive / table).file_uris()]
 
 
 def days_by_data_frames(spark: Any, archive: Path) -> Any:
@@ -16,10 +16,7 @@ def days_by_data_frames(spark: Any, archive: Path) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    manifest = newest(archive)
-    hourly = [str(archive / f["path"]) for day in manifest["days"].values() for f in day["hourly"]]
-    series = [str(archive / f["path"]) for f in manifest["series"]]
-    identity = spark.read.parquet(*series).select(
+    identity = spark.read.parquet(*files_of(archive, "series")).select(
         "series",
         "fingerprint",
         *(
@@ -27,6 +24,7 @@ def days_by_data_frames(spark: Any, archive: Path) -> Any:
             for name, alias in (("consumer", "consumer"), ("by", "by"))
         ),
     )
+    hourly = files_of(archive, "hourly")
     hours = spark.read.parquet(*hourly).where("count > 0").join(identity, "series", "inner")
     hour = Window.partitionBy("metric", "consumer", "by", "hour")
     of_hour = hour.orderBy(F.col("count").desc(), F.col("fingerprint"))

@@ -7,19 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.maintenance.merge import merged
-from archive.maintenance.rewrite_targets import Target, replaced, targets
+from archive.maintenance.rewrite_targets import Target, targets
 from archive.maintenance.row_cursor import MemoryCursor
 from archive.publishing.series_batches import _bounds
 from archive.tables.arrow import Table, pa
-from archive.tables.manifest import FileEntry, Manifest
-from archive.tables.manifest_store import new_stamp
-from archive.tables.schema import HOUR_MS
+from archive.tables.data_file import DataFile
+from archive.tables.schema import HOUR_MS, timestamps
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)
 
 SCHEMA = pa.schema(
-    [("series", pa.int32()), ("hour", pa.timestamp("ms", tz="UTC")), ("what", pa.string())]
+    [("series", pa.int32()), ("hour", pa.timestamp("us", tz="UTC")), ("what", pa.string())]
 )
 # Numbers in the order of first sight are not in the order of the metrics' names.
 RANKS = np.array([3, 0, 4, 1, 2], np.int64)
@@ -30,7 +29,7 @@ def table(rows: dict[tuple[int, int], str]) -> Table:
     order = sorted(rows, key=lambda key: (RANKS[key[0]], key[1]))
     columns = {
         "series": [series for series, _ in order],
-        "hour": [hour * HOUR_MS for _, hour in order],
+        "hour": timestamps([hour * HOUR_MS for _, hour in order]),
         "what": [rows[key] for key in order],
     }
     return pa.table(columns, schema=SCHEMA)
@@ -93,29 +92,31 @@ def test_batches_cover_all_ranks_and_keep_to_the_limit(counts: list[int], limit:
         assert inside.sum() < 2 * limit + inside.max(initial=0)
 
 
-def entry(path: str, *hours: int) -> FileEntry:
-    return FileEntry(path=path, size=1, sha256="", rows=1, hours=tuple(h * HOUR_MS for h in hours))
+def file_of(path: str, first: int, last: int) -> DataFile:
+    bounds = ({"hour": hour * HOUR_MS} for hour in (first, last))
+    return DataFile(path=path, size=1, rows=1, low=next(bounds), high=next(bounds))
 
 
 def test_hours_that_share_a_file_are_written_together() -> None:
-    day, one, two = entry("day", 0, 1, 2), entry("5", 5), entry("5b", 5)
+    day, one, two = file_of("day", 0, 2), file_of("5", 5, 5), file_of("5b", 5, 5)
     found = targets("samples", [day, one, two], [hour * HOUR_MS for hour in (1, 2, 5, 7)])
     assert found == [
-        Target("samples", (day,), (0, HOUR_MS, 2 * HOUR_MS)),
+        Target("samples", (day,), (HOUR_MS, 2 * HOUR_MS)),
         Target("samples", (one, two), (5 * HOUR_MS,)),
         Target("samples", (), (7 * HOUR_MS,)),
     ]
-    assert replaced([day, one, two], [(found[1], [entry("new", 5)])]) == (day, entry("new", 5))
+    assert [target.span for target in found] == [
+        (0, 2 * HOUR_MS), (5 * HOUR_MS, 5 * HOUR_MS), (7 * HOUR_MS, 7 * HOUR_MS),
+    ]  # fmt: skip
 
 
-def test_a_name_is_never_used_twice() -> None:
+def test_parts_of_a_day_with_different_hours_are_one_target() -> None:
+    """No file may be replaced twice: hour 8 is in both parts, hour 9 in one."""
+    first, second = file_of("part 0", 0, 9), file_of("part 1", 0, 8)
+    (found,) = targets("samples", [first, second], [9 * HOUR_MS, 8 * HOUR_MS])
+    assert found.old == (first, second)
+
+
+def test_a_file_is_named_by_its_hours() -> None:
     target = Target("samples", (), (0, 5 * HOUR_MS))
-    stamps = [new_stamp(Manifest(log="0123456789abcdef")) for _ in range(2)]
-    assert len(set(stamps)) == 2
-    names = {target.path(stamp, part) for stamp in stamps for part in (0, 1)}
-    assert names == {
-        f"samples/day=1970-01-01/00-05-{stamp}-{part}.parquet"
-        for stamp in stamps
-        for part in (0, 1)
-    }
-    assert all(stamp.startswith("0000000001-01234567") for stamp in stamps)
+    assert target.path("abcd", 1) == "samples/day=1970-01-01/00-05-abcd-1.parquet"

@@ -14,7 +14,6 @@ from support.documents import ROOT
 
 from archive import progress
 from archive.progress import ConsoleProgress, NoProgress
-from archive.tables.manifest import DayEntry, HourEntry, Manifest
 from archive.tools.arguments import bytes_text, milliseconds, span
 from archive.tools.command_line import TOOLS
 from archive.tools.errors import ToolError
@@ -27,7 +26,6 @@ from archive.tools.exporting.openmetrics_text import (
 from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits
 from archive.tools.importing.openmetrics import OpenMetricsReader
 from archive.tools.importing.remote_messages import read_response, split_batch, write_request
-from archive.tools.inspecting.gaps import Gap, gaps
 from archive.tools.opaque_messages import (
     Exemplar,
     MessageError,
@@ -158,23 +156,6 @@ def test_short_work_and_a_server_show_nothing() -> None:
     with NoProgress().work("silent", 1) as step:
         step(1)
     assert stream.getvalue() == ""
-
-
-def test_gaps_are_whole_minutes_without_a_sample() -> None:
-    def hour(*minutes: int) -> HourEntry:
-        return HourEntry(
-            samples=1, series=1, minutes=f"{sum(1 << m for m in minutes):x}", published=0
-        )
-
-    day = DayEntry(hours={0: hour(0, 1, 3, 59), 2 * HOUR: hour(0, 7)})
-    found = list(gaps(Manifest(days={"1970-01-01": day}), 5 * MINUTE))
-    assert found == [
-        Gap(4 * MINUTE, 59 * MINUTE),
-        Gap(HOUR, 2 * HOUR),
-        Gap(2 * HOUR + MINUTE, 2 * HOUR + 7 * MINUTE),
-    ]
-    assert len(list(gaps(Manifest(days={"1970-01-01": day}), 1))) == 4
-    assert list(gaps(Manifest(), 1)) == []
 
 
 @unhurried

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels, spoil
 
+from archive.maintenance.retention import without_days
+from archive.tables.archive_tables import open_tables
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting.snapshot import batches
 from spark_rollups.jobs import cleanup
@@ -54,10 +56,14 @@ def archive(three_days: Path, tmp_path: Path) -> RollupArchive:
 
 
 def file_of(archive: RollupArchive, table: str, day: str) -> Path:
-    """The one that the manifest names."""
-    path = max((archive.path / "manifest").glob("*.json"))
-    (entry,) = json.loads(path.read_text())["manifest"]["days"][day][table]
-    return archive.path / entry["path"]
+    """The one that the table has."""
+    (file,) = open_tables(archive.path).read().of_day(table, day)
+    return archive.path / file.path
+
+
+def remove(archive: RollupArchive, table: str, days: Sequence[str]) -> None:
+    published = open_tables(archive.path)
+    published.logs[table].commit(without_days(published.read(), days)[table], {})
 
 
 class Recorded(LocalRunner):
@@ -140,10 +146,8 @@ def test_running_days_again_gives_the_same_tables(archive: RollupArchive, tmp_pa
 
 def test_days_that_left_the_archive_stay_in_the_rollups(archive: RollupArchive) -> None:
     run(archive)
-    path = max((archive.path / "manifest").glob("*.json"))
-    data = json.loads(path.read_text())
-    del data["manifest"]["days"][NAMES[0]]
-    path.write_text(json.dumps(data))
+    for table in ("samples", "hourly"):
+        remove(archive, table, NAMES[:1])
     assert sorted(run(archive).manifest.days) == list(NAMES)
 
 
@@ -237,22 +241,16 @@ def test_no_archive_is_an_error_that_names_the_place(tmp_path: Path) -> None:
         rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), LocalRunner, SilentProgress())
 
 
-def test_an_archive_of_a_newer_program_is_refused(archive: RollupArchive) -> None:
-    path = max((archive.path / "manifest").glob("*.json"))
-    data = json.loads(path.read_text())
-    data["manifest"]["format"] = 2
-    path.write_text(json.dumps(data))
-    with pytest.raises(RollupError, match="format 2 is newer than this program"):
+def test_a_damaged_log_of_a_table_is_an_error_that_names_it(archive: RollupArchive) -> None:
+    path = max((archive.path / "hourly" / "_delta_log").glob("*.json"))
+    path.write_text("{")
+    with pytest.raises(RollupError, match=f"{archive.path}/hourly: "):
         run(archive)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"manifest": {}}', "{"])
-def test_a_manifest_that_is_none_is_an_error_that_names_it(
-    archive: RollupArchive, text: str
-) -> None:
-    path = max((archive.path / "manifest").glob("*.json"))
-    path.write_text(text)
-    with pytest.raises(RollupError, match=path.name):
+def test_a_folder_without_tables_is_an_error_that_names_one(archive: RollupArchive) -> None:
+    shutil.rmtree(archive.path / "series")
+    with pytest.raises(RollupError, match=r"no archive here \(no table series\)"):
         run(archive)
 
 
@@ -394,11 +392,7 @@ def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchiv
     """An archive that another program wrote may have none."""
     run(archive)
     wanted = tables(archive)
-    path = max((archive.path / "manifest").glob("*.json"))
-    data = json.loads(path.read_text())
-    for day in data["manifest"]["days"].values():
-        day["hourly"] = []
-    path.write_text(json.dumps(data))
+    remove(archive, "hourly", NAMES)
     again = run(archive)
     assert again.read == list(NAMES)
     assert all(day.raw for day in again.manifest.days.values())
@@ -408,10 +402,7 @@ def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchiv
 def test_days_without_samples_have_days_and_say_that_quantiles_are_not_known(
     archive: RollupArchive,
 ) -> None:
-    path = max((archive.path / "manifest").glob("*.json"))
-    data = json.loads(path.read_text())
-    data["manifest"]["days"][NAMES[1]]["samples"] = []
-    path.write_text(json.dumps(data))
+    remove(archive, "samples", NAMES[1:2])
     found = run(archive).manifest.days[NAMES[1]]
     assert not found.samples
     assert found.tables["daily"]

@@ -22,9 +22,7 @@ def series_table(label_sets: list[dict[str, str]], first: int = 0) -> pa.Table:
             "series": pa.array(range(first, first + len(rows)), pa.int32()),
             "metric": pa.array([dict(row)["__name__"] for row in rows]).dictionary_encode(),
             "labels": pa.array(rows, SERIES_SCHEMA.field("labels").type),
-            "fingerprint": pa.array(
-                [bytes([255 - n]) * 16 for n in range(len(rows))], pa.binary(16)
-            ),
+            "fingerprint": pa.array([bytes([255 - n]) * 16 for n in range(len(rows))], pa.binary()),
         }
     )
 

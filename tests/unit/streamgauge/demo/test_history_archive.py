@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deltalake import DeltaTable
 
 from archive import main as archive_main
 from archive.progress import NoProgress
+from archive.tables.archive_tables import open_tables
 from archive.tables.arrow import pa, pq
-from archive.tables.manifest_store import read_manifest
-from archive.tables.storage import open_storage
 from archive.tools.importing.batch import ImportBatch, ImportedSeries
 from archive.tools.importing.targets import FolderTarget
 from exporter import catalog
@@ -69,19 +69,21 @@ def test_a_history_can_be_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFix
     asyncio.run(imported())
     assert archive_main.main(["verify", str(folder)]) == 0
     assert "days: 5" in capsys.readouterr().out
-    series = pa.concat_tables(
-        [pq.read_table(path) for path in (folder / "series").glob("*.parquet")]
-    )
-    assert series.num_rows == read_manifest(open_storage(folder)).next_series
+    series = DeltaTable(folder / "series").to_pyarrow_table()
+    tables = open_tables(folder)
+    tables.read()
+    assert series.num_rows == tables.next_series
     assert len(set(series.column("fingerprint").to_pylist())) == series.num_rows
 
 
-def test_one_file_of_a_kind_for_each_day_and_one_manifest(tmp_path: Path) -> None:
-    folder = written(tmp_path)
-    manifest = read_manifest(open_storage(folder))
-    assert (manifest.publication, len(manifest.days)) == (1, DAYS)
-    assert {len(day.samples) for day in manifest.days.values()} == {1}
-    assert {len(day.hours) for day in manifest.days.values()} == {24}
+def test_one_file_of_a_kind_for_each_day_and_one_commit(tmp_path: Path) -> None:
+    snapshot = open_tables(written(tmp_path)).read()
+    assert set(snapshot.versions.values()) == {1}  # after that of its creation
+    assert len(snapshot.days) == DAYS
+    for table in ("samples", "hourly"):
+        files = [snapshot.of_day(table, day) for day in snapshot.days]
+        assert {len(each) for each in files} == {1}
+        assert {(each.last_hour - each.first_hour) // 3_600_000 for (each,) in files} == {23}
 
 
 def test_a_series_that_ends_has_a_marker_and_a_missing_scrape_has_none(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_series_that_ends_has_a_marker_and_a_missing_scrape_has_none(tmp_path:
     write_archive(recording, tmp_path)
     # No increase is counted over two days without data.
     assert archive_main.main(["verify", str(tmp_path)]) == 0
-    days = sorted(read_manifest(open_storage(tmp_path)).days)
+    days = open_tables(tmp_path).read().days
     assert (len(days), days[:2]) == (23, ["2026-10-22", "2026-10-25"])
     found = rows(tmp_path, "samples").select(["series", "stale", "hour"]).to_pylist()
     (marker,) = (row for row in found if row["stale"])
