@@ -4,80 +4,107 @@ from __future__ import annotations
 
 from exporter.model import Consumer, ConsumerConfig
 from exporter.signals import cohorts, loss_accounting
-from exporter.signals.cohorts import Step, settled_only
+from exporter.signals.cohorts import Cohort, Step, settled_only
 from exporter.signals.coverage import is_unfiltered
-from exporter.signals.state import ConsumerState, Observation, StreamView
+from exporter.signals.state import ConsumerState, Observation, StreamView, Waited
 
 
 def update_bounds(state: ConsumerState, before: Consumer, observation: Observation) -> None:
     row, view = observation.row, observation.view
-    state.position = max(state.position, state.settled)
-    redelivered, certain = loss_accounting.least_redelivered(before, row)
-    state.redeliveries += redelivered
-    if not certain:
-        state.redelivered_bounded = observation.now
+    if state.settled > state.position:
+        state.position = state.settled
+    if row.delivered_consumer_seq != before.delivered_consumer_seq:
+        redelivered, certain = loss_accounting.least_redelivered(before, row)
+        state.redeliveries += redelivered
+        if not certain:
+            state.redelivered_bounded = observation.now
+    refiltered = before.config is not row.config and _was_refiltered(before.config, row.config)
     if not view.shape.overwrites:
-        _update_loss(state, before, observation)
-    settled = _settled(state, before, row, view)
+        _update_loss(state, before, observation, refiltered=refiltered)
+    settled = _settled(state, before, row, view, refiltered=refiltered)
     state.settled, state.position = min(state.position, settled), settled
 
 
-def _update_loss(state: ConsumerState, before: Consumer, observation: Observation) -> None:
+def _update_loss(
+    state: ConsumerState, before: Consumer, observation: Observation, *, refiltered: bool
+) -> None:
     row, view = observation.row, observation.view
-    width = state.lost_upper - state.lost
-    refiltered = _was_refiltered(before.config, row.config)
-    known = _is_known(row, view) and not refiltered
-    # Of a stream near its limits, some may have been removed since it was polled.
-    near = view.by_limits or view.near_limit
-    if known and view.removed and not (near or _may_have_skipped(row)):
-        # No more than left the stream: num_pending of a server can be wrong.
-        purged = min(loss_accounting.least_gone(before, row), view.removed)
-        state.note_gone(0, 0, purged, observation.now)
+    if view.removed and not refiltered:
+        _count_purged(state, before, observation)
     if refiltered:
         state.settled = min(state.settled, loss_accounting.position(before))
+        state.cohorts, state.waited = (), None
+    if view.by_limits == 0 or row.stream_first_seq - 1 <= state.settled:
         state.cohorts = ()
-    passed = row.stream_first_seq - 1 > state.settled
-    if not passed or view.by_limits == 0:
-        state.cohorts = _only_newest(state, before, row, view)
+        _note_waiting(state, before, row, view)
         return
+    known = _is_known(row, view) and not refiltered
     step = _step(state, before, row, view, countable=known and _is_countable(before, row, view))
     kept = state.cohorts or (_first_cohort(state, step),)
+    width = state.lost_upper - state.lost
     state.cohorts, lost, lost_upper = cohorts.follow(kept, step)
     state.note_gone(lost - state.lost, lost_upper - state.lost_upper, 0, observation.now)
+    state.waited = None
     if state.lost_upper - state.lost != width:
         state.lost_bounded = observation.now
 
 
-def _first_cohort(state: ConsumerState, step: Step) -> cohorts.Cohort:
+def _first_cohort(state: ConsumerState, step: Step) -> Cohort:
     if state.polls == 1:  # nothing is counted before the first poll
         return cohorts.cohort_before(step, state.lost_upper)
-    return settled_only(state.settled, state.lost_upper)
+    waited = state.waited
+    if waited is None:
+        return settled_only(state.settled, state.lost_upper)
+    least, most = _last_seqs(waited.row, waited.view)
+    return Cohort(
+        waited.row.num_pending,
+        state.settled,
+        least,
+        most,
+        waited.row.delivered_consumer_seq,
+        state.lost,
+        state.lost_upper,
+        waited.countable and not cohorts.is_served(waited.row),
+    )
 
 
-def _only_newest(
-    state: ConsumerState, before: Consumer, row: Consumer, view: StreamView
-) -> tuple[cohorts.Cohort, ...]:
+def _note_waiting(state: ConsumerState, before: Consumer, row: Consumer, view: StreamView) -> None:
     """While nothing is lost, the previous poll is all that a later loss is compared with."""
     if before.num_pending == 0 or not view.may_lose or state.new_leader:
-        return ()
-    countable = _is_known(row, view) and _is_countable(before, row, view)
-    step = _step(state, before, row, view, countable=countable)
-    return (cohorts.cohort_before(step, state.lost_upper),)
+        state.waited = None
+        return
+    countable = before.leader == row.leader and (
+        not view.removed or (_is_known(row, view) and _is_countable(before, row, view))
+    )
+    waited = state.waited
+    if waited is None:
+        state.waited = Waited(before, view, countable)
+    else:
+        waited.row, waited.view, waited.countable = before, view, countable
+
+
+def _last_seqs(row: Consumer, view: StreamView) -> tuple[int, int]:
+    """The stream's last sequence at the previous poll, as the consumer knew it: at least, at most.
+
+    With another leader than its stream, the consumer may know an older stream.
+    """
+    together = row.leader == view.row.leader
+    return (view.last_seq_before if together else view.last_seq_earlier), view.row.last_seq
 
 
 def _step(
     state: ConsumerState, before: Consumer, row: Consumer, view: StreamView, *, countable: bool
 ) -> Step:
-    # With another leader than its stream, the consumer may know an older stream.
-    together = row.leader == view.row.leader
+    least, most = _last_seqs(row, view)
+    first = row.stream_first_seq
     # Positional for speed, as in consumers.py.
     return Step(
         before,
         row,
         state.position,
-        view.last_seq_before if together else view.last_seq_earlier,
-        view.row.last_seq,
-        row.stream_first_seq if together else min(before.stream_first_seq, row.stream_first_seq),
+        least,
+        most,
+        first if row.leader == view.row.leader else min(before.stream_first_seq, first),
         view.by_limits,
         state.lost,
         state.lost_upper,
@@ -108,6 +135,16 @@ def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> b
     return old.filters != new.filters
 
 
+def _count_purged(state: ConsumerState, before: Consumer, observation: Observation) -> None:
+    row, view = observation.row, observation.view
+    # Of a stream near its limits, some may have been removed since it was polled.
+    if view.by_limits or view.near_limit or not _is_known(row, view) or _may_have_skipped(row):
+        return
+    # No more than left the stream: num_pending of a server can be wrong.
+    purged = min(loss_accounting.least_gone(before, row), view.removed)
+    state.note_gone(0, 0, purged, observation.now)
+
+
 def _may_have_skipped(row: Consumer) -> bool:
     """Before 2.10 a purge by subject moves a consumer without a filter to the end."""
     unfiltered = row.config is not None and is_unfiltered(row.config)
@@ -115,10 +152,12 @@ def _may_have_skipped(row: Consumer) -> bool:
     return unfiltered and at_the_end
 
 
-def _settled(state: ConsumerState, before: Consumer, row: Consumer, view: StreamView) -> int:
+def _settled(
+    state: ConsumerState, before: Consumer, row: Consumer, view: StreamView, *, refiltered: bool
+) -> int:
     """Nothing up to this sequence waits."""
-    found = loss_accounting.position(row)
-    if _was_refiltered(before.config, row.config):
+    found = max(row.stream_first_seq - 1, row.delivered_stream_seq)
+    if refiltered:
         return found
     if row.num_pending == 0 and before.leader == row.leader:
         last = view.row.last_seq if row.leader == view.row.leader else view.last_seq_before

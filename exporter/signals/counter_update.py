@@ -21,11 +21,12 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
         if row.num_pending == 0 and row.leader == view.row.leader:
             state.settle(view.row.last_seq)
     counted_before = state.nothing_missing or _all_were_for_it(state, before, view)
-    counted = state.nothing_missing = nothing_missing(state, row, view)
+    position = loss_accounting.position(row)
+    counted = state.nothing_missing = nothing_missing(state, row, view, position)
     known_before = state.redeliveries
     if before is not None:
-        position = loss_accounting.position(row)
-        if _is_set_back(state, before, row, view):
+        behind_end = state.set_back is None and state.position <= view.row.last_seq
+        if not behind_end and _is_set_back(state, before, row, view):
             _forget_positions(state, observation)
         elif counted and counted_before and view.steady:
             _count_positions(state, before, observation, max(state.position, position))
@@ -41,19 +42,21 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
     return before
 
 
-def nothing_missing(state: ConsumerState, row: Consumer, view: StreamView) -> bool:
+def nothing_missing(state: ConsumerState, row: Consumer, view: StreamView, position: int) -> bool:
     """Whether every sequence ahead of the consumer is a message for it.
 
     The configuration may be older than the stream, so num_pending must agree: with messages of the
     previous poll, because a consumer may be polled on another server than its stream.
     """
-    if not state.by_position(row, view):
+    # In full instead of in functions: this runs for every consumer that moves.
+    if state.shape is not view.shape or state.config is not row.config:
+        state.compare_subjects(row, view)
+    waits_up_to = position + row.num_pending
+    if not state.counts_messages or waits_up_to < view.last_seq_before:
         return False
-    if not loss_accounting.nothing_missing_ahead(row, view.last_seq_before):
-        return False
-    if state.covered_from > loss_accounting.position(row):
+    if state.covered_from > position:
         return False  # stored before its subjects were those of now
-    return view.gapless or loss_accounting.nothing_missing_ahead(row, view.row.last_seq)
+    return view.gapless or waits_up_to >= view.row.last_seq
 
 
 def _all_were_for_it(state: ConsumerState, before: Consumer | None, view: StreamView) -> bool:

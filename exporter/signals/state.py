@@ -150,6 +150,14 @@ class StreamState(EventCounters, gc=False):
         self.add(catalog.STREAM_PURGED_MESSAGES, change.purged, now)
 
 
+class Waited(Struct, gc=False):
+    """A cohort that is not needed yet: one object that changes, because most never are."""
+
+    row: Consumer
+    view: StreamView  # of the poll after it
+    countable: bool
+
+
 class ConsumerState(EventCounters, gc=False):
     key: ConsumerKey
     row: Consumer | None = None  # the last row from its leader
@@ -161,7 +169,8 @@ class ConsumerState(EventCounters, gc=False):
     verdict_since: float = 0.0
     position: int = 0  # nothing up to it waits; never goes back, also with a new leader
     settled: int = 0  # the position at the previous poll
-    cohorts: tuple[Cohort, ...] = ()
+    cohorts: tuple[Cohort, ...] = ()  # while it is overrun
+    waited: Waited | None = None  # else, what waited at the previous poll but one
     set_back: int | None = None  # the stream uses this sequence again: the position says nothing
     new_leader: bool = False  # at the last poll: num_pending may not be counted yet
     nothing_missing: bool = False  # ahead of the position, at the last poll
@@ -211,11 +220,14 @@ class ConsumerState(EventCounters, gc=False):
     def by_position(self, row: Consumer, view: StreamView) -> bool:
         """Whether positions of this consumer count messages, by configuration."""
         if self.shape is not view.shape or self.config is not row.config:
-            self.shape, self.config = view.shape, row.config
-            self.counts_messages = counts_messages(row.config, view)
-            unfiltered = row.config is not None and is_unfiltered(row.config)
-            self.covered_from = 0 if unfiltered else view.row.last_seq
+            self.compare_subjects(row, view)
         return self.counts_messages
+
+    def compare_subjects(self, row: Consumer, view: StreamView) -> None:
+        self.shape, self.config = view.shape, row.config
+        self.counts_messages = counts_messages(row.config, view)
+        unfiltered = row.config is not None and is_unfiltered(row.config)
+        self.covered_from = 0 if unfiltered else view.row.last_seq
 
     def settle(self, last_seq: int) -> None:
         """Nothing waits up to this sequence."""
@@ -225,7 +237,7 @@ class ConsumerState(EventCounters, gc=False):
         """For a new consumer, and for one that was recreated or reset."""
         self.polls = 0
         self.position = self.settled = position(row)
-        self.cohorts, self.set_back, self.new_leader = (), None, False
+        self.cohorts, self.waited, self.set_back, self.new_leader = (), None, None, False
         self.finished = 0
         self.floor = self.deliveries = self.counts = self.trend = self.work = None
         self.passed, self.conditions = 0, ()

@@ -52,7 +52,7 @@ class ConfigCache:
             self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
             self._created[key] = wire.created
         config = self.streams.get(key)
-        if config is not None and was_recreated(self._created.get(key), wire.created):
+        if config is not None and self._is_another(key, wire.created):
             del self.streams[key]  # the configuration of another stream of this name
             config = None
         if config is None:
@@ -68,12 +68,16 @@ class ConfigCache:
             if read != config:
                 config = self.consumers[key] = self._shared.of(read)
             self._created[key] = wire.created
-        elif config is not None and was_recreated(self._created.get(key), wire.created):
+        elif config is not None and self._is_another(key, wire.created):
             del self.consumers[key]
             config = None
         if config is None:
             self.unknown.add(account)
         return config
+
+    def _is_another(self, key: StreamKey | ConsumerKey, created: datetime | None) -> bool:
+        known = self._created.get(key)
+        return known != created and was_recreated(known, created)
 
     def _note_level(self, key: StreamKey, written: str) -> None:
         if written.isdecimal() and int(written) > 0:
