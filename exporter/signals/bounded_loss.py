@@ -6,6 +6,7 @@ from exporter.model import Consumer, ConsumerConfig
 from exporter.signals import cohorts, loss_accounting
 from exporter.signals.cohorts import Cohort, Step, settled_only
 from exporter.signals.coverage import is_unfiltered
+from exporter.signals.loss_accounting import ANY_NUMBER
 from exporter.signals.state import ConsumerState, Observation, StreamView, Waited
 
 
@@ -29,16 +30,16 @@ def _update_loss(
     state: ConsumerState, before: Consumer, observation: Observation, *, refiltered: bool
 ) -> None:
     row, view = observation.row, observation.view
-    if view.removed and not refiltered:
+    if view.removed and not refiltered and not state.missed:
         _count_purged(state, before, observation)
     if refiltered:
         state.settled = min(state.settled, loss_accounting.position(before))
         state.cohorts, state.waited = (), None
-    if view.by_limits == 0 or row.stream_first_seq - 1 <= state.settled:
+    if row.stream_first_seq - 1 <= state.settled or not (view.by_limits or state.missed):
         state.cohorts = ()
         _note_waiting(state, before, row, view)
         return
-    known = _is_known(row, view) and not refiltered
+    known = _is_known(row, view) and not refiltered and not state.missed
     step = _step(state, before, row, view, countable=known and _is_countable(before, row, view))
     kept = state.cohorts or (_first_cohort(state, step),)
     width = state.lost_upper - state.lost
@@ -50,7 +51,7 @@ def _update_loss(
 
 
 def _first_cohort(state: ConsumerState, step: Step) -> Cohort:
-    if state.polls == 1:  # nothing is counted before the first poll
+    if state.polls == 1 and not state.missed:  # nothing is counted before the first poll
         return cohorts.cohort_before(step, state.lost_upper)
     waited = state.waited
     if waited is None:
@@ -70,7 +71,7 @@ def _first_cohort(state: ConsumerState, step: Step) -> Cohort:
 
 def _note_waiting(state: ConsumerState, before: Consumer, row: Consumer, view: StreamView) -> None:
     """While nothing is lost, the previous poll is all that a later loss is compared with."""
-    if before.num_pending == 0 or not view.may_lose or state.new_leader:
+    if before.num_pending == 0 or not view.may_lose or state.new_leader or state.missed:
         state.waited = None
         return
     countable = before.leader == row.leader and (
@@ -96,7 +97,8 @@ def _step(
     state: ConsumerState, before: Consumer, row: Consumer, view: StreamView, *, countable: bool
 ) -> Step:
     least, most = _last_seqs(row, view)
-    first = row.stream_first_seq
+    together = row.leader == view.row.leader
+    first, first_before = row.stream_first_seq, before.stream_first_seq
     # Positional for speed, as in consumers.py.
     return Step(
         before,
@@ -104,12 +106,13 @@ def _step(
         state.position,
         least,
         most,
-        first if row.leader == view.row.leader else min(before.stream_first_seq, first),
-        view.by_limits,
+        first if together else min(first_before, first),
+        first_before if together else 0,
+        ANY_NUMBER if state.missed else view.by_limits,
         state.lost,
         state.lost_upper,
         countable,
-        not state.new_leader,
+        not (state.new_leader or state.missed),
     )
 
 

@@ -41,6 +41,7 @@ class Step(Struct, frozen=True, gc=False):
     last_least: int  # of the stream at the previous poll, as the consumer knew it
     last_most: int
     first_least: int  # of the stream now, as the consumer knows it
+    first_before: int  # the same at the previous poll
     by_limits: int  # at most so many messages were removed by limits since the previous poll
     lower: int  # lost up to the previous poll
     upper: int
@@ -71,9 +72,10 @@ def first_deliveries(cohort: Cohort, row: Consumer) -> int:
     return max(0, min(sent, cohort.pending))
 
 
-def at_least(cohort: Cohort, row: Consumer, first_least: int) -> int:
-    ahead = cohort.last_most - max(first_least - 1, row.delivered_stream_seq)
-    waits = min(row.num_pending, ahead) if ahead > 0 else 0
+def at_least(cohort: Cohort, row: Consumer, first_least: int, most_waiting: int) -> int:
+    """`most_waiting`: no more than so many of the cohort wait, beside what the stream may hold."""
+    ahead = cohort.last_most - first_least + 1
+    waits = min(most_waiting, ahead) if ahead > 0 else 0
     delivered = row.delivered_consumer_seq - cohort.deliveries
     return cohort.lower + cohort.pending - delivered - waits
 
@@ -114,8 +116,13 @@ def follow(cohorts: tuple[Cohort, ...], step: Step) -> tuple[tuple[Cohort, ...],
     if not step.countable:
         # What a purge or another leader changed, no earlier cohort can explain.
         return _thinned(tuple(_bounding(one) for one in cohorts)), step.lower, upper
-    found = (at_least(one, step.row, step.first_least) for one in cohorts if one.certain)
-    lower = max(step.lower, min(upper, max(found, default=step.lower)))
+    certain = [one for one in cohorts if one.certain]
+    # num_pending may already lack what was purged since the stream was polled, so that of the
+    # previous poll counts: a purge before this poll of the stream would have been seen.
+    before, older = step.before, certain[:-1] if step.trusted else certain
+    found = [at_least(one, step.row, step.first_least, one.pending) for one in certain]
+    found += [at_least(one, before, step.first_before, before.num_pending) for one in older]
+    lower = max([step.lower, *(min(upper, one) for one in found)])
     newest = cohorts[-1]
     kept = (one for one in cohorts[:-1] if step.first_least - 1 < one.last_most)
     return _thinned((*kept, newest)), lower, upper

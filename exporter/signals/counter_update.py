@@ -8,7 +8,7 @@ from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
 from exporter.signals.bounded_loss import update_bounds
 from exporter.signals.filtered_redeliveries import Known
-from exporter.signals.loss_accounting import Interval
+from exporter.signals.loss_accounting import ANY_NUMBER, Interval
 from exporter.signals.state import ConsumerState, Observation, StreamView
 
 
@@ -35,6 +35,7 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
         if not view.shape.known or row.config is None:
             state.lost_bounded = observation.now
         state.new_leader = before.leader != row.leader
+    state.missed = False
     state.polls += 1
     _update_finished(state, before, observation)
     _apply_filtered_count(state, before, observation, known_before)
@@ -116,12 +117,13 @@ def _count_positions(
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
     if deliveries == position - position_before and row.stream_first_seq - 1 <= position_before:
         return  # as for most consumers: nothing but first deliveries
+    unknown = state.missed and view.may_lose  # how many were removed by limits meanwhile
     # Positional for speed, as in consumers.py.
     interval = Interval(
         position_before,
         position,
-        view.by_limits,
-        view.purge_seen,
+        ANY_NUMBER if unknown else view.by_limits,
+        view.purge_seen or unknown,
         view.gaps,
         view.acks_remove,
         view.last_seq_before if _may_store_others(row, view) else None,

@@ -51,6 +51,8 @@ class SignalState:
     # Apart from the durable ones, which many short-lived consumers would displace.
     _removed_ephemerals: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
 
+    _taken: float = float("-inf")  # of the previous snapshot
+
     def update(self, snapshot: Snapshot, events: EventsInput | None = None) -> Signals:
         for memory in self._removed:
             memory.expire(snapshot.taken)
@@ -143,7 +145,8 @@ class SignalState:
         clocks: Mapping[str, float],
         events: EventsInput,
     ) -> dict[ConsumerKey, ConsumerSignals]:
-        now, states = snapshot.taken, self._consumers
+        now, states, previous = snapshot.taken, self._consumers, self._taken
+        self._taken = now
         # Events may add to the rows of these consumers.
         with_events = events.counts.keys() | events.exhausted.keys()
         found: dict[ConsumerKey, ConsumerSignals] = {}
@@ -154,9 +157,12 @@ class SignalState:
                 state = states[key] = ConsumerState(key)
                 state.resume(self._events_before(key))
             seen, state.seen = state.seen, now
+            if seen < previous:
+                state.missed = True
             view = views.get((row.account, row.stream))
             # The key object of the state: one for all polls instead of a new one per poll.
             if view is None or not row.up:
+                state.missed |= view is not None
                 found[state.key] = bare_signals(state, row, now)
             else:
                 if state.row is None:

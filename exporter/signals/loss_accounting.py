@@ -24,7 +24,8 @@ class Accounted(Struct, frozen=True, gc=False):
     redelivered_certain: bool = True
 
 
-NOTHING = Accounted()
+# Where it is not known how many messages limits removed.
+ANY_NUMBER = 1 << 62
 
 
 class Interval(Struct, frozen=True, gc=False):

@@ -173,6 +173,7 @@ class ConsumerState(EventCounters, gc=False):
     waited: Waited | None = None  # else, what waited at the previous poll but one
     set_back: int | None = None  # the stream uses this sequence again: the position says nothing
     new_leader: bool = False  # at the last poll: num_pending may not be counted yet
+    missed: bool = False  # since its last row its stream was polled more than once
     nothing_missing: bool = False  # ahead of the position, at the last poll
     covered_from: int = 0  # from this sequence on, the configured subjects are those stored
     finished: int = 0  # everything up to this sequence is finished

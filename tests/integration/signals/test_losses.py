@@ -153,9 +153,13 @@ async def test_losses_behind_a_filter_are_reported_as_bounds(nats_server: NatsSe
         await seen.poll(filtered)
         assert filtered.lost == 4
         for result in seen.result(filtered):
-            # No more than four were removed, and they do not wait any more.
-            assert (result.lost, result.lost_upper, result.lost_exact) == (4, 4, 1)
+            # A purge since the stream was polled would look the same.
+            assert (result.lost, result.lost_upper, result.lost_exact) == (0, 4, 0)
             assert result.lost_waiting is None
+        await seen.poll(filtered)
+        for result in seen.result(filtered):
+            # No more than four were removed, and they do not wait any more.
+            assert (result.lost, result.lost_upper) == (4, 4)
         # What comes in at the same time hides what goes.
         await work.publish(2, "b")
         await seen.poll(filtered)
