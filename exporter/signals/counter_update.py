@@ -115,7 +115,9 @@ def _count_positions(
     row, view, position_before = observation.row, observation.view, state.position
     state.settled, state.position, state.cohorts = position_before, position, ()
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
-    if deliveries == position - position_before and row.stream_first_seq - 1 <= position_before:
+    passed = row.stream_first_seq - 1 - position_before
+    skipped, state.skipped = state.skipped, 0
+    if deliveries == position - position_before and passed <= 0 and not skipped:
         return  # as for most consumers: nothing but first deliveries
     unknown = state.missed and view.may_lose  # how many were removed by limits meanwhile
     # Positional for speed, as in consumers.py.
@@ -131,10 +133,13 @@ def _count_positions(
     )
     changes = loss_accounting.by_position(before, row, interval)
     state.redeliveries += changes.redelivered
-    state.note_gone(changes.lost, changes.lost_most, changes.purged, observation.now)
+    # What it skipped since its stream was polled, limits may have removed just before.
+    most = max(changes.lost_most, min(changes.lost_most + skipped, interval.by_limits))
+    state.skipped = max(0, position - position_before - deliveries - max(0, passed))
+    state.note_gone(changes.lost, most, changes.purged, observation.now)
     if not changes.redelivered_certain:
         state.redelivered_bounded = observation.now
-    if changes.lost != changes.lost_most:
+    if changes.lost != most:
         state.lost_bounded = observation.now
 
 

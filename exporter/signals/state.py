@@ -171,6 +171,7 @@ class ConsumerState(EventCounters, gc=False):
     settled: int = 0  # the position at the previous poll
     cohorts: tuple[Cohort, ...] = ()  # while it is overrun
     waited: Waited | None = None  # else, what waited at the previous poll but one
+    skipped: int = 0  # at the previous poll, beyond what its stream had shown to be removed
     set_back: int | None = None  # the stream uses this sequence again: the position says nothing
     new_leader: bool = False  # at the last poll: num_pending may not be counted yet
     missed: bool = False  # since its last row its stream was polled more than once
@@ -239,6 +240,7 @@ class ConsumerState(EventCounters, gc=False):
         self.polls = 0
         self.position = self.settled = position(row)
         self.cohorts, self.waited, self.set_back, self.new_leader = (), None, None, False
+        self.skipped = 0
         self.finished = 0
         self.floor = self.deliveries = self.counts = self.trend = self.work = None
         self.passed, self.conditions = 0, ()
