@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from exporter import catalog
 from exporter.model import Consumer, Server, Snapshot, Stream
 from exporter.signals.clock import clock_offsets, on_exporter_clock
@@ -19,6 +21,7 @@ from exporter.signals.conditions.streams import StreamConditions, StreamFacts, j
 from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.event_count import Events
 from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, StreamKey
+from exporter.signals.loss_accounting import was_moved
 from exporter.signals.removed import KEEP_REMOVED, RemovedAssets
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 from exporter.signals.state import ConsumerState, Observation, StreamState, StreamView
@@ -58,7 +61,7 @@ class SignalState:
             memory.expire(snapshot.taken)
         clocks = clock_offsets(snapshot.servers)
         self.judge_servers(snapshot.servers, snapshot.taken)
-        views = self._observe_streams(snapshot, clocks)
+        views = self._with_purges(snapshot, self._observe_streams(snapshot, clocks))
         consumers = self._observe_consumers(snapshot, views, clocks, events or NO_EVENTS)
         if snapshot.complete:
             self._note_removed(consumers, snapshot.taken)
@@ -136,6 +139,23 @@ class SignalState:
             if row.up:
                 # Without a measured offset, use the exporter's clock.
                 views[key] = state.observe(row, snapshot.taken + clocks.get(row.leader, 0.0))
+        return views
+
+    def _with_purges(
+        self, snapshot: Snapshot, views: dict[StreamKey, StreamView]
+    ) -> dict[StreamKey, StreamView]:
+        """Where limits removed messages, one consumer that a purge moved shows it for all."""
+        limited = {key for key, view in views.items() if view.by_limits and not view.purge_seen}
+        if not limited:
+            return views
+        for row in snapshot.consumers:
+            stream = (row.account, row.stream)
+            if stream in limited:
+                state = self._consumers.get((*stream, row.name))
+                before = state.row if state is not None else None
+                if before is not None and row.up and was_moved(before, row):
+                    views[stream] = replace(views[stream], purge_seen=True)
+                    limited.discard(stream)
         return views
 
     def _observe_consumers(

@@ -28,6 +28,7 @@ from exporter.signals.stream_changes import (
     StreamChange,
     explained_by_limits,
     gaps,
+    is_emptier_than_limits_leave_it,
     is_gapless,
     limits_remove,
     overwrites_by_design,
@@ -110,7 +111,12 @@ class StreamState(EventCounters, gc=False):
             removes_oldest(row),
             config is None or limits_remove(config),
             in_total,
-            removed > 0 and not acks_remove and removed > explained_by_limits(before, row, polls),
+            removed > 0
+            and not acks_remove
+            and (
+                removed > explained_by_limits(before, row, polls)
+                or is_emptier_than_limits_leave_it(row)
+            ),
             removed,
             gaps(row),
             gaps(before),

@@ -170,6 +170,15 @@ def _full_of_bytes(before: Stream, now: Stream, stored: int, max_bytes: int) -> 
     return max(before.bytes, now.bytes) >= _NEARLY_FULL * max_bytes or highest > max_bytes
 
 
+def is_emptier_than_limits_leave_it(now: Stream) -> bool:
+    """Limits of size remove no more than they must: a stream far below them was purged."""
+    config = now.config
+    if config is None or config.max_age_seconds is not None or config.retention != "limits":
+        return False
+    by_bytes = config.max_bytes is None or not _full_of_bytes(now, now, 1, config.max_bytes)
+    return by_bytes and (config.max_messages is None or now.messages < config.max_messages)
+
+
 def contradicts_limits(stream: Stream) -> bool:
     """Whether a stream holds more than its configuration allows: that is not the current one."""
     config = stream.config

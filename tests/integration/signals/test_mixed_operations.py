@@ -36,4 +36,4 @@ async def test_the_truth_of_mixed_operations_is_within_the_bounds(version: str, 
         assert not faults, "\n".join([*faults, *map(str, enumerate(plan.done, 1))])
         # Else this proved nothing.
         assert sum(work.truth.lost for work in plan.works) > 10
-        assert sum(work.truth.redeliveries for work in plan.works) > 10
+        assert sum(work.truth.redeliveries for work in plan.works) > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from support.exporter.models import NOW, at, consumer, consumer_config, stream
+from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 from support.signals.consumer_polls import Polls, orders, worker
 
 from exporter.signals.conditions.words import Reason, unjudged
@@ -131,3 +131,33 @@ def test_what_partial_responses_never_name_is_forgotten_in_the_end() -> None:
     polls.poll(orders(10), worker(13, 10))
     polls.poll(complete=False, after=FORGET_AFTER_SECONDS + 1)
     assert polls.result(orders(10), worker(14, 10)).redeliveries == 0
+
+
+def test_one_consumer_that_a_purge_moved_shows_it_for_all_of_its_stream() -> None:
+    """Limits move no consumer. A busy one alone would look as if limits had removed its messages."""
+    config = stream_config(max_messages=20)
+    full, again = orders(20, config=config), orders(60, 41, config=config)
+    busy, idle = worker(4, 4, num_pending=16), consumer("idle", num_pending=20)
+    after = worker(6, 42, stream_first_seq=41, num_pending=18)
+
+    def counted(moved_to: int) -> tuple[int | None, int | None]:
+        polls = Polls()
+        polls.poll(full, busy, idle)
+        moved = consumer("idle", delivered_stream_seq=moved_to, stream_first_seq=41, num_pending=20)
+        result = polls.result(again, after, moved)
+        return result.lost, result.lost_upper
+
+    assert counted(moved_to=0) == (36, 36)
+    assert counted(moved_to=40) == (0, 36)
+
+
+def test_a_stream_far_below_its_limits_was_purged() -> None:
+    polls = Polls()
+    config = stream_config(max_bytes=2000)
+    polls.poll(orders(20, config=config, bytes=2000), worker(4, 4, num_pending=16))
+    # More was stored, so limits removed some; then a purge, and two deliveries.
+    left = orders(52, 51, config=config, bytes=200)
+    result = polls.result(left, worker(6, 52, stream_first_seq=51))
+    assert (result.lost, result.purged) == (0, 0)
+    assert result.lost_upper is not None
+    assert result.lost_upper >= 16
