@@ -218,5 +218,5 @@ async def test_the_stuck_consumer_is_on_the_fleet_board(prometheus: Prometheus) 
         return {series.labels["consumer"]: series.last for series in found if series.ref == "A"}
 
     await until(
-        verdicts, lambda seen: seen.get("stuck", 0) >= UNHEALTHY, "the stuck one is not seen"
+        verdicts, lambda seen: seen.get("stuck", 0) >= UNHEALTHY[0], "the stuck one is not seen"
     )
