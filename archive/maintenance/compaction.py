@@ -13,7 +13,7 @@ from archive.maintenance.rewrite_targets import Target
 from archive.publishing.opaque_rows import merged_opaque
 from archive.tables.archive_tables import Snapshot
 from archive.tables.data_file import Change, DataFile
-from archive.tables.sample_columns import Int64s
+from archive.tables.id_column import IdColumn
 from archive.tables.schema import DAY_MS, OPAQUE, OPAQUE_SCHEMA, SERIES, TABLES, day_time
 from archive.tables.series import read_series, write_series
 from archive.tables.storage import Storage
@@ -32,7 +32,7 @@ def scattered_days(snapshot: Snapshot, now: int, delay: int) -> Iterator[tuple[s
 
 
 def compact_day(
-    storage: Storage, table: str, files: Sequence[DataFile], ranks: Int64s, stamp: str
+    storage: Storage, table: str, files: Sequence[DataFile], ranks: IdColumn, stamp: str
 ) -> Change:
     """All files of a day as one, or as parts of one."""
     with rewriting(storage, Target(table, tuple(files), ()), ranks, stamp) as rewrite:

@@ -11,6 +11,7 @@ import numpy as np
 from archive.maintenance.row_cursor import NO_RANK, Cursor, ranks_of
 from archive.tables.arrow import Table, pa
 from archive.tables.chunk_decoder import hours_of, one_array
+from archive.tables.id_column import IdColumn
 from archive.tables.sample_columns import Int64s
 from archive.tables.schema import HOUR_MS
 
@@ -25,7 +26,7 @@ _HOUR_BITS: Final = 5  # the hours of a day
 def merged(
     old: Sequence[Cursor],
     fresh: Cursor | None,
-    ranks: Int64s,
+    ranks: IdColumn,
     group_rows: int,
     within: tuple[int, int] = EVERY_RANK,
 ) -> Iterator[Table]:
@@ -43,7 +44,7 @@ def merged(
             yield table
 
 
-def row_keys(table: Table, ranks: Int64s) -> Int64s:
+def row_keys(table: Table, ranks: IdColumn) -> Int64s:
     """A sort key of each row: series rank and hour."""
     hours = hours_of(one_array(table, "hour")) // HOUR_MS % 24
     keys: Int64s = (ranks_of(table, ranks) << _HOUR_BITS) | hours
@@ -72,7 +73,7 @@ def between(cursor: Cursor, low: int, high: int) -> Table:
     return cursor.take(int(first), int(end))
 
 
-def _without_replaced(parts: Sequence[Table], newer: Table | None, ranks: Int64s) -> Table:
+def _without_replaced(parts: Sequence[Table], newer: Table | None, ranks: IdColumn) -> Table:
     if newer is None or newer.num_rows == 0:
         return pa.concat_tables(parts)
     replaced = row_keys(newer, ranks)
@@ -84,7 +85,7 @@ def _without_replaced(parts: Sequence[Table], newer: Table | None, ranks: Int64s
     return pa.concat_tables([*kept, newer])
 
 
-def in_order(table: Table, ranks: Int64s) -> Table:
+def in_order(table: Table, ranks: IdColumn) -> Table:
     """By rank and hour."""
     keys = row_keys(table, ranks)
     if bool(np.all(keys[1:] >= keys[:-1])):

@@ -30,11 +30,16 @@ def without_days(snapshot: Snapshot, days: Collection[str]) -> dict[str, Change]
     return {table: Change(files) for table, files in found.items() if files}
 
 
-def forgotten_series(storage: Storage, snapshot: Snapshot, stamp: str) -> Change:
-    """Removes the series that were last seen before the oldest day."""
+def forgotten_series(storage: Storage, snapshot: Snapshot, until: str, stamp: str) -> Change:
+    """Removes the series that were last seen at `until`, the newest deleted day, or before.
+
+    Not every one from before the oldest day: another publisher commits late series before their
+    samples.
+    """
     files = snapshot.files[SERIES]
     table = read_series(storage, files).unify_dictionaries()
-    oldest = pa.scalar(day_time(snapshot.days[0]) // DAY_MS, pa.int32()).cast(pa.date32())
+    first = min(day_time(snapshot.days[0]), day_time(until) + DAY_MS)
+    oldest = pa.scalar(first // DAY_MS, pa.int32()).cast(pa.date32())
     kept = table.filter(pc.greater_equal(table.column("last_day"), oldest))
     if kept.num_rows == table.num_rows:
         return Change()

@@ -11,7 +11,7 @@ from archive.maintenance.rewrite_targets import Target
 from archive.maintenance.row_cursor import FileCursor, MemoryCursor, file_cursors
 from archive.tables.arrow import Table, pa
 from archive.tables.data_file import Change
-from archive.tables.sample_columns import Int64s
+from archive.tables.id_column import IdColumn
 from archive.tables.storage import Storage
 
 
@@ -27,7 +27,7 @@ class Rewrite:
         return Change(self.target.old, self._writer.files)
 
     def add(
-        self, fresh: Mapping[int, Table], ranks: Int64s, within: tuple[int, int] = EVERY_RANK
+        self, fresh: Mapping[int, Table], ranks: IdColumn, within: tuple[int, int] = EVERY_RANK
     ) -> None:
         """Writes the old and new rows of a range of ranks; call it with ascending ranges.
 
@@ -43,7 +43,7 @@ class Rewrite:
 
 
 @contextlib.contextmanager
-def rewriting(storage: Storage, target: Target, ranks: Int64s, stamp: str) -> Iterator[Rewrite]:
+def rewriting(storage: Storage, target: Target, ranks: IdColumn, stamp: str) -> Iterator[Rewrite]:
     with (
         file_cursors(storage, target.old, ranks) as old,
         target_writer(storage, target, stamp) as writer,

@@ -13,6 +13,7 @@ import numpy as np
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import one_array
 from archive.tables.data_file import DataFile
+from archive.tables.id_column import IdColumn
 from archive.tables.sample_columns import Int64s
 from archive.tables.storage import Storage
 
@@ -28,7 +29,7 @@ class Cursor(Protocol):
 
 
 class MemoryCursor:
-    def __init__(self, table: Table, ranks: Int64s) -> None:
+    def __init__(self, table: Table, ranks: IdColumn) -> None:
         self.ranks = ranks_of(table, ranks)
         self._table = table
 
@@ -42,7 +43,7 @@ class FileCursor:
     def __init__(
         self,
         file: pq.ParquetFile,
-        ranks: Int64s,
+        ranks: IdColumn,
         reading: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """`reading` names the file in errors, which surface while another one is written."""
@@ -74,7 +75,7 @@ class FileCursor:
 
 @contextlib.contextmanager
 def file_cursors(
-    storage: Storage, files: Sequence[DataFile], ranks: Int64s
+    storage: Storage, files: Sequence[DataFile], ranks: IdColumn
 ) -> Iterator[list[FileCursor]]:
     with contextlib.ExitStack() as open_files:
         cursors = []
@@ -86,9 +87,7 @@ def file_cursors(
         yield cursors
 
 
-def ranks_of(table: Table, ranks: Int64s) -> Int64s:
+def ranks_of(table: Table, ranks: IdColumn) -> Int64s:
     """The rank of each row's series."""
     numbers = one_array(table, "series").fill_null(-1).to_numpy(zero_copy_only=False)
-    if len(ranks) == 0:
-        return np.full(len(numbers), NO_RANK, np.int64)
     return np.where(numbers < 0, NO_RANK, ranks[numbers])

@@ -12,7 +12,7 @@ from archive.maintenance.retention import expired_days, forgotten_series, withou
 from archive.maintenance.upkeep import Upkeep
 from archive.progress import Progress
 from archive.settings.publishing import PublishSettings
-from archive.tables.archive_tables import ArchiveTables, Snapshot
+from archive.tables.archive_tables import ArchiveTables
 from archive.tables.data_file import Change
 from archive.tables.delta_log import ConflictError
 from archive.tables.schema import HOUR_MS, SERIES
@@ -39,6 +39,7 @@ class Maintenance:
         self._upkeep = Upkeep(tables, settings.retention)
         self._delay = round(settings.delay * 1000)
         self._done_until = 0
+        self._deleted_until = ""  # the newest deleted day, until its series are forgotten
 
     def run(self, now: int) -> Maintained:
         """Raises the first error at the end: a damaged day must not block the others."""
@@ -86,16 +87,20 @@ class Maintenance:
     def _retain(self, now: int) -> int:
         snapshot = self._tables.read()
         days = expired_days(snapshot, self._settings.retention, now, self._delay)
-        if not days:
-            return 0
-        self._commit(without_days(snapshot, days))
-        self._forget(self._tables.read())
-        event(logger, logging.INFO, "deleted days", days=len(days), until=days[-1])
+        if days and self._commit(without_days(snapshot, days)):
+            self._deleted_until = days[-1]
+            event(logger, logging.INFO, "deleted days", days=len(days), until=days[-1])
+        else:
+            days = []
+        if self._deleted_until:
+            self._forget(self._deleted_until)
         return len(days)
 
-    def _forget(self, snapshot: Snapshot) -> None:
+    def _forget(self, until: str) -> None:
         """Series without data are removed; their ids are not assigned again."""
-        self._commit({SERIES: forgotten_series(self._tables.storage, snapshot, _stamp())})
+        change = forgotten_series(self._tables.storage, self._tables.read(), until, _stamp())
+        if self._commit({SERIES: change}):
+            self._deleted_until = ""
 
     def _commit(self, changes: Mapping[str, Change], *, data_change: bool = True) -> bool:
         """Another writer that commits first makes the change void; the next run repeats it."""

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from archive.publishing.replica_selection import one_replica
+from archive.tables.id_column import IdColumn
 from archive.tables.sample_columns import Int64s, Mask, Samples
 from archive.tables.schema import HOUR_MS
 
@@ -24,7 +25,7 @@ class Deduplicated:
     other_replica: int  # samples of a replica that was not selected
 
 
-def deduplicate_hour(samples: Samples, ranks: Int64s) -> Deduplicated:
+def deduplicate_hour(samples: Samples, ranks: IdColumn) -> Deduplicated:
     """`samples` of one hour in the order of acknowledgement; `ranks` is the rank of each series.
 
     The result is sorted by rank and time. An hour may be large, so copies are freed early.

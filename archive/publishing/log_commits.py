@@ -66,6 +66,7 @@ class LogCommits:
         positions = {table: coverage.next_positions(table, upto, days, held) for table in lagging}
         self._commit(publication.changes, positions, registry.next_number)
         registry.settle(_after(snapshot.files[SERIES], publication.changes[SERIES]))
+        numbers.settle()
         self.totals.add(publication.dropped)
         event(logger, logging.INFO, "published", days=len(days), hours=done.hours,
               samples=done.samples, segment=upto)  # fmt: skip

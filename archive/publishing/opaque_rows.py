@@ -12,7 +12,7 @@ from archive.maintenance.merge import EVERY_RANK, between, ranges
 from archive.maintenance.row_cursor import Cursor, MemoryCursor, ranks_of
 from archive.publishing.wal_reader import OpaqueRow
 from archive.tables.arrow import Table, pa
-from archive.tables.sample_columns import Int64s
+from archive.tables.id_column import IdColumn
 from archive.tables.schema import (
     EXEMPLARS,
     HISTOGRAMS,
@@ -41,7 +41,7 @@ def opaque_table(rows: Sequence[OpaqueRow]) -> Table:
 
 
 def merged_opaque(
-    old: Sequence[Cursor], fresh: Table, ranks: Int64s, within: tuple[int, int] = EVERY_RANK
+    old: Sequence[Cursor], fresh: Table, ranks: IdColumn, within: tuple[int, int] = EVERY_RANK
 ) -> Iterator[Table]:
     """Sorted by series and time. Senders repeat metadata and unacknowledged messages."""
     order = pa.array(np.argsort(ranks_of(fresh, ranks), kind="stable"))
@@ -51,7 +51,7 @@ def merged_opaque(
         yield each_once(pa.concat_tables([part.replace_schema_metadata() for part in parts]), ranks)
 
 
-def each_once(table: Table, ranks: Int64s) -> Table:
+def each_once(table: Table, ranks: IdColumn) -> Table:
     columns = (table.column(name).to_pylist() for name in ("series", "time", "data"))
     first: dict[tuple[object, ...], int] = {}
     for place, row in enumerate(zip(*columns, strict=True)):

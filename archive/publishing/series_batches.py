@@ -10,7 +10,8 @@ import numpy as np
 from archive.maintenance.merge import EVERY_RANK
 from archive.publishing.series_ids import SeriesIdMap
 from archive.publishing.wal_reader import Gathered, SegmentHours, count_series, gather
-from archive.tables.sample_columns import Int32s, Int64s, Mask
+from archive.tables.id_column import IdColumn
+from archive.tables.sample_columns import Int32s, Mask
 from archive.tables.series import SeriesRegistry
 
 Within = tuple[int, int]
@@ -37,16 +38,18 @@ def series_batches(
     )
 
 
-def _bounds(counts: Int64s, ranks: Int64s, limit: int) -> list[int]:
+def _bounds(counts: IdColumn, ranks: IdColumn, limit: int) -> list[int]:
     """Bounds of the batches; a series above the limit is a batch of its own."""
-    by_rank = np.zeros(len(ranks), np.int64)
-    by_rank[ranks[: len(counts)]] = counts
+    ids = counts.ids()
+    places = ranks[ids]
+    by_rank = np.zeros(places.max(initial=0) + 1, np.int64)
+    by_rank[places] = counts[ids]
     batch = np.cumsum(by_rank) // limit
     cuts = np.flatnonzero(batch[1:] != batch[:-1]) + 1
     return [EVERY_RANK[0], *cuts.tolist(), EVERY_RANK[1]]
 
 
-def _chooser(ranks: Int64s, within: Within) -> Callable[[Int32s], Mask]:
+def _chooser(ranks: IdColumn, within: Within) -> Callable[[Int32s], Mask]:
     def chosen(series: Int32s) -> Mask:
         """Rows without a series belong to the first batch."""
         rank = np.where(series < 0, EVERY_RANK[0], ranks[series])

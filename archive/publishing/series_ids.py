@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import SeriesDefinition
+from archive.tables.id_column import NONE, IdColumn
 from archive.tables.sample_columns import Int32s
 from archive.tables.series import SeriesRegistry
 
-_UNSEEN = -1
-_LOST = -2
+_LOST: Final = -2
+_REPLICA_SHIFT: Final = 32  # above the archive's id
 
 
 class SeriesDefinitions(Protocol):
@@ -20,40 +21,35 @@ class SeriesDefinitions(Protocol):
 
 
 class SeriesIdMap:
-    """Adds new series on demand."""
+    """Adds new series on demand. Keeps the ids of this publication and of the one before."""
 
     def __init__(self, known: SeriesDefinitions, registry: SeriesRegistry) -> None:
         self._known, self._registry = known, registry
-        self._numbers = np.full(0, _UNSEEN, np.int32)
-        self._replicas = np.zeros(0, np.int32)
+        self._current, self._previous = IdColumn(), IdColumn()
         self.replica_names = [""]
 
     def translate(self, series: NDArray[np.uint32]) -> tuple[Int32s, Int32s]:
         """Archive id and replica of each; the id is negative when the definition is lost."""
-        if len(series) == 0:
-            return np.empty(0, np.int32), np.empty(0, np.int32)
-        self._grow(int(series.max()) + 1)
-        numbers = self._numbers[series]
-        unseen = numbers == _UNSEEN
-        if unseen.any():
-            for each in np.unique(series[unseen]).tolist():
-                self._learn(each)
-            numbers = self._numbers[series]
-        return numbers, self._replicas[series]
+        found = self._current[series]
+        unseen = np.unique(series[found == NONE])
+        if len(unseen):
+            numbers = self._previous[unseen]
+            for place in np.flatnonzero(numbers == NONE).tolist():
+                numbers[place] = self._learn(int(unseen[place]))
+            self._current[unseen] = numbers
+            found = self._current[series]
+        return found.astype(np.int32), (found >> _REPLICA_SHIFT).astype(np.int32)
 
-    def _learn(self, series: int) -> None:
+    def settle(self) -> None:
+        """Call it after a publication: forgets the ids that only the one before had."""
+        self._previous, self._current = self._current, IdColumn()
+
+    def _learn(self, series: int) -> int:
         try:
             definition = self._known.definition(series)
         except KeyError:
-            self._numbers[series] = _LOST
-            return
-        self._numbers[series] = self._registry.number(definition.labels)
+            return _LOST
         if definition.replica not in self.replica_names:
             self.replica_names.append(definition.replica)
-        self._replicas[series] = self.replica_names.index(definition.replica)
-
-    def _grow(self, size: int) -> None:
-        if size > len(self._numbers):
-            more = max(size, 2 * len(self._numbers)) - len(self._numbers)
-            self._numbers = np.concatenate((self._numbers, np.full(more, _UNSEEN, np.int32)))
-            self._replicas = np.concatenate((self._replicas, np.zeros(more, np.int32)))
+        replica = self.replica_names.index(definition.replica)
+        return replica << _REPLICA_SHIFT | self._registry.number(definition.labels)

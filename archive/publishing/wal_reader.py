@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind
 from archive.publishing.series_ids import SeriesIdMap
+from archive.tables.id_column import IdColumn
 from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
 from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
 from archive.wal.segments.reader import read_segment
@@ -92,18 +93,17 @@ def gather(
     return found
 
 
-def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> Int64s:
+def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> IdColumn:
     """Samples and messages of each series, by the archive's id."""
-    counts = np.zeros(0, np.int64)
+    counts = IdColumn()
     for source in sources:
         for block in _blocks([source.segment]):
             rows = _opaque_rows(block, source.hours, numbers, None)
             opaque = [row.series for row in rows if row.series is not None]
             series = _samples(block, source.hours, numbers).series
-            found = np.bincount(np.concatenate((series[series >= 0], np.array(opaque, np.int32))))
-            size = max(len(counts), len(found))
-            counts = np.pad(counts, (0, size - len(counts)))
-            counts[: len(found)] += found
+            every = np.concatenate((series[series >= 0], np.array(opaque, np.int32)))
+            ids, found = np.unique(every, return_counts=True)
+            counts[ids] = np.maximum(counts[ids], 0) + found
     return counts
 
 

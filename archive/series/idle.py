@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from archive.series.live import LIVE_MILLISECONDS
 from archive.settings.publishing import RetentionSettings
@@ -68,18 +65,3 @@ class IdleSeries:
         oldest = self._log.oldest
         is_published = oldest is None or oldest >= self._started
         return is_published and now - self._started >= LIVE_MILLISECONDS
-
-
-def kept_series(
-    known: NDArray[np.int32], used: Iterable[NDArray[np.int32]], new_from: int
-) -> NDArray[np.bool_]:
-    """Which rows of the table `series` stay after days were deleted.
-
-    `known` are the ids of the rows, `used` those of the days that remain; ids from `new_from` on
-    are of a publication in progress. An id of a row that goes is not assigned again, and a publisher
-    must not keep a mapping to it.
-    """
-    keep: NDArray[np.bool_] = known >= new_from
-    for ids in used:
-        keep |= np.isin(known, ids)
-    return keep

@@ -6,7 +6,6 @@ They differ from the ids of the log: a log may be lost, and has separate ids for
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from archive.tables.arrow import Array, Table, pa
 from archive.tables.chunk_decoder import one_array
 from archive.tables.data_file import Change, DataFile
+from archive.tables.id_column import NONE, IdColumn
 from archive.tables.parquet_files import new_file, read_table
 from archive.tables.sample_columns import Int32s, Int64s
 from archive.tables.schema import DAY_MS, SERIES, SERIES_SCHEMA, day_time
@@ -22,7 +22,6 @@ from archive.tables.storage import Storage
 Labels = tuple[tuple[str, str], ...]
 
 NAME_LABEL = "__name__"
-_NEVER = 2**31 - 1
 
 
 def fingerprint(labels: Labels) -> bytes:
@@ -38,7 +37,8 @@ def metric_of(labels: Labels) -> str:
 class SeriesRegistry:
     """The series of an archive during publication; discarded when a publication fails.
 
-    It keeps a few bytes per series; fingerprints are read only when needed.
+    It keeps a few bytes per series, and none for a forgotten one; fingerprints are read only when
+    needed.
     """
 
     def __init__(self, storage: Storage, files: Sequence[DataFile], least: int = 0) -> None:
@@ -49,16 +49,16 @@ class SeriesRegistry:
         self._names: list[str] = metrics.dictionary.to_pylist()
         self._name_codes = {name: code for code, name in enumerate(self._names)}
         self._next = max(int(numbers.max()) + 1 if len(numbers) else 0, least)
-        codes = np.full(self._next, -1, np.int32)
-        codes[numbers] = metrics.indices.to_numpy()
-        self._codes = array("i", codes.tolist())
-        self._days = SeenDays(self._next)
+        self._codes = IdColumn()  # of the metric
+        self._codes[numbers] = metrics.indices.to_numpy()
+        self._days = SeenDays()
         for name in ("first_day", "last_day"):
             self._days.add(numbers, one_array(table, name).cast(pa.int32()).to_numpy())
         self._days.is_changed = False
         self._found: dict[bytes, int] | None = None
         self._new: list[tuple[int, Labels, bytes]] = []
-        self._ranks: Int64s | None = None
+        self._new_codes: list[int] = []  # of the newest ids; not yet in the column
+        self._ranks: IdColumn | None = None
 
     @property
     def next_number(self) -> int:
@@ -74,23 +74,29 @@ class SeriesRegistry:
             self._found[mark] = found = self._add(labels, mark)
         return found
 
-    def ranks(self) -> Int64s:
-        """The rank of each id in the sort order of the files: metric, then id."""
-        if self._ranks is None or len(self._ranks) < self._next:
-            order = np.empty(len(self._names), np.int64)
-            order[np.argsort(np.array([name.encode() for name in self._names], object))] = (
-                np.arange(len(self._names))
-            )
-            codes = np.frombuffer(self._codes, np.int32).astype(np.int64)
-            metric = np.where(codes < 0, -1, order[codes]) if len(order) else codes
-            ranks = np.empty(self._next, np.int64)
-            ranks[np.lexsort((np.arange(self._next), metric))] = np.arange(self._next)
-            self._ranks = ranks
+    def ranks(self) -> IdColumn:
+        """The rank of each id in the sort order of the files."""
+        self._take_new_codes()
+        if self._ranks is None:
+            ids = self.by_rank()
+            self._ranks = IdColumn()
+            self._ranks[ids] = np.arange(len(ids))
         return self._ranks
+
+    def by_rank(self) -> Int32s:
+        """All ids in the sort order of the files: metric, then id."""
+        self._take_new_codes()
+        order = np.empty(len(self._names), np.int64)
+        order[np.argsort(np.array([name.encode() for name in self._names], object))] = np.arange(
+            len(self._names)
+        )
+        ids = self._codes.ids()
+        return ids[np.lexsort((ids, order[self._codes[ids]]))].astype(np.int32)
 
     def metrics(self, numbers: Int32s) -> Array:
         """The metric names of these series, as a dictionary column."""
-        codes = np.frombuffer(self._codes, np.int32)[numbers]
+        self._take_new_codes()
+        codes = self._codes[numbers].astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self._names, pa.string()))
 
     def seen(self, numbers: Int32s, day: str) -> None:
@@ -122,6 +128,13 @@ class SeriesRegistry:
         self._new.clear()
         self._days.is_changed = False
 
+    def _take_new_codes(self) -> None:
+        if self._new_codes:
+            first = self._next - len(self._new_codes)
+            self._codes[np.arange(first, self._next)] = np.array(self._new_codes)
+            self._new_codes.clear()
+            self._ranks = None
+
     def _new_rows(self) -> Table:
         numbers = np.array([number for number, _, _ in self._new], np.int32)
         return pa.table(
@@ -142,7 +155,7 @@ class SeriesRegistry:
         code = self._name_codes.setdefault(name, len(self._names))
         if code == len(self._names):
             self._names.append(name)
-        self._codes.append(code)
+        self._new_codes.append(code)
         self._new.append((number, labels, mark))
         self._next += 1
         return number
@@ -151,34 +164,25 @@ class SeriesRegistry:
 class SeenDays:
     """The first and last day of each series, in days since 1970."""
 
-    def __init__(self, size: int) -> None:
-        self._first = np.full(size, _NEVER, np.int32)
-        self._last = np.full(size, -1, np.int32)
+    def __init__(self) -> None:
+        self._first, self._last = IdColumn(), IdColumn()
         self.is_changed = False  # of a series that was known before
 
     def add(self, numbers: Int32s, days: Int32s) -> None:
-        self._grow(numbers)
-        known = self._last[numbers] >= 0
-        wider = (days < self._first[numbers]) | (days > self._last[numbers])
-        self.is_changed = self.is_changed or bool(np.any(known & wider))
-        np.minimum.at(self._first, numbers, days)
-        np.maximum.at(self._last, numbers, days)
+        """A series that comes twice must have the same day."""
+        first, last = self._first[numbers], self._last[numbers]
+        known = last != NONE
+        self.is_changed |= bool(np.any(known & ((days < first) | (days > last))))
+        self._first[numbers] = np.where(known, np.minimum(first, days), days)
+        self._last[numbers] = np.maximum(last, days)
 
     def columns(self, numbers: Int32s) -> dict[str, Array]:
         """A series whose samples were all dropped has no day: 1970."""
-        self._grow(numbers)
-        last = self._last[numbers]
-        first = np.where(last < 0, 0, self._first[numbers])
-        return {"first_day": _dates(first), "last_day": _dates(np.maximum(last, 0))}
-
-    def _grow(self, numbers: Int32s) -> None:
-        missing = int(numbers.max(initial=-1)) + 1 - len(self._first)
-        if missing > 0:
-            self._first = np.append(self._first, np.full(missing, _NEVER, np.int32))
-            self._last = np.append(self._last, np.full(missing, -1, np.int32))
+        first, last = (np.maximum(days[numbers], 0) for days in (self._first, self._last))
+        return {"first_day": _dates(first), "last_day": _dates(last)}
 
 
-def _dates(days: Int32s) -> Array:
+def _dates(days: Int64s) -> Array:
     return pa.array(days.astype(np.int32)).cast(pa.date32())
 
 

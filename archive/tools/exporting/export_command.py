@@ -66,11 +66,11 @@ class _Export:
         self._labels = _labels_of(view, selectors)
         registry = SeriesRegistry(view.storage, view.snapshot.files[SERIES])
         self._ranks = registry.ranks()
-        self._by_rank = np.argsort(self._ranks)
-        wanted = np.zeros(len(self._ranks), np.bool_)
-        wanted[self._ranks[list(self._labels)]] = True
+        by_rank = registry.by_rank()
+        wanted = np.zeros(len(by_rank), np.bool_)
+        wanted[self._ranks[np.array([*self._labels], np.int32)]] = True
         self._plan = ExportPlan(view.storage, self._ranks, wanted, between)
-        self._names = registry.metrics(self._by_rank.astype(np.int32)).to_pylist()
+        self._names = registry.metrics(by_rank).to_pylist()
         self._done = _Done(OpaqueMessages(view.storage, view.snapshot, self._labels, between))
 
     def write(self, sink: TextIO, progress: Progress) -> _Done:

@@ -14,7 +14,8 @@ from archive.tables.archive_tables import Snapshot
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.data_file import DataFile
-from archive.tables.sample_columns import Int64s, Mask
+from archive.tables.id_column import IdColumn
+from archive.tables.sample_columns import Mask
 from archive.tables.schema import HOUR_MS, SAMPLES, SAMPLES_SCHEMA
 from archive.tables.storage import Storage
 
@@ -35,10 +36,10 @@ class ExportPlan:
     """`wanted`: for each rank, whether its series is selected."""
 
     def __init__(
-        self, storage: Storage, ranks: Int64s, wanted: Mask, span: tuple[int, int]
+        self, storage: Storage, ranks: IdColumn, wanted: Mask, span: tuple[int, int]
     ) -> None:
         self._storage, self._ranks, self._wanted, self._span = storage, ranks, wanted, span
-        self._rows = np.zeros(len(ranks), np.int64)
+        self._rows = np.zeros(len(wanted), np.int64)
         self._groups: list[_Group] = []
 
     def add_files(self, snapshot: Snapshot, progress: Progress) -> None:
@@ -78,8 +79,8 @@ class ExportPlan:
             table = file.read(columns=["series", "hour"])
             sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
         ranks = ranks_of(table, self._ranks)
-        chosen = self._chosen(table, 0, len(self._ranks))
-        self._rows += np.bincount(ranks[chosen], minlength=len(self._ranks))
+        chosen = self._chosen(table, 0, len(self._wanted))
+        self._rows += np.bincount(ranks[chosen], minlength=len(self._wanted))
         first = 0
         for number, size in enumerate(sizes):
             if chosen[first : first + size].any():

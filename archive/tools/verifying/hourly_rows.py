@@ -12,6 +12,7 @@ from archive.tables.chunk_decoder import hours_of, one_array, value_lists
 from archive.tables.chunk_statistics import ChunkStatistics
 from archive.tables.hourly_history import HourlyHistory
 from archive.tables.hourly_statistics import statistics
+from archive.tables.id_column import IdColumn
 from archive.tables.sample_columns import Floats, Int64s
 from archive.tables.schema import HOURLY_SCHEMA, STATISTICS
 
@@ -19,7 +20,7 @@ from archive.tables.schema import HOURLY_SCHEMA, STATISTICS
 class ExpectedStatistics:
     """The stored statistics of a day, by series and hour."""
 
-    def __init__(self, tables: Sequence[Table], history: HourlyHistory, ranks: Int64s) -> None:
+    def __init__(self, tables: Sequence[Table], history: HourlyHistory, ranks: IdColumn) -> None:
         stored = pa.concat_tables([HOURLY_SCHEMA.empty_table(), *tables])
         keys = row_keys(stored, ranks)
         order = np.argsort(keys, kind="stable")

@@ -10,7 +10,8 @@ import numpy as np
 from archive.tables.arrow import Array, Table, pc
 from archive.tables.chunk_decoder import one_array
 from archive.tables.data_file import DataFile
-from archive.tables.sample_columns import Int32s, Int64s, Mask
+from archive.tables.id_column import NONE, IdColumn
+from archive.tables.sample_columns import Int32s, Mask
 from archive.tables.series import SeriesRegistry, fingerprint, metric_of, read_series
 from archive.tables.storage import Storage
 
@@ -20,17 +21,12 @@ class KnownNames:
 
     def __init__(self, storage: Storage, files: Sequence[DataFile]) -> None:
         self.registry = SeriesRegistry(storage, files)
-        table = read_series(storage, files, ("series",))
-        self._known = np.zeros(self.registry.next_number, np.bool_)
-        self._known[one_array(table, "series").to_numpy()] = True
 
-    def ranks(self) -> Int64s:
+    def ranks(self) -> IdColumn:
         return self.registry.ranks()
 
     def unknown(self, series: Int32s) -> Mask:
-        outside = (series < 0) | (series >= len(self._known))
-        inside = np.where(outside, 0, series)
-        missing: Mask = outside | ~self._known[inside] if len(self._known) else outside
+        missing: Mask = (series < 0) | (self.ranks()[np.maximum(series, 0)] == NONE)
         return missing
 
     def misnamed(self, table: Table) -> int:

@@ -111,7 +111,7 @@ class _Days:
 
     def _samples(self, times: Int64s, first: int, last: int) -> Samples:
         """Sorted by metric, series and time, with a stale marker where a series ends."""
-        order = np.argsort(self.registry.ranks())
+        order = self.registry.by_rank()
         part = self.values[order, first:last]
         present = ~np.isnan(part)
         before = np.zeros_like(present)

@@ -21,7 +21,7 @@ from support.archive.folder import (
 
 from archive.batch import OpaqueKind
 from archive.maintenance.compaction import SERIES_FILES
-from archive.settings.publishing import PublishSettings, RetentionSettings
+from archive.settings.publishing import PublishSettings
 from archive.tables.schema import LATEST_TIME, SAMPLES, SERIES, TABLES
 from archive.tables.storage import StorageError
 
@@ -134,25 +134,6 @@ def test_series_have_the_first_and_the_last_day_of_their_data(folder: ArchiveFol
         "up/a": ("2026-09-28", "2026-10-01"),
         "down/a": ("2026-09-28", "2026-09-28"),
     }
-
-
-def test_forgotten_series_come_back_under_new_ids(tmp_path: Path) -> None:
-    settings = PublishSettings(retention=RetentionSettings(age=86_400.0))
-    with ArchiveFolder(tmp_path, settings) as folder:
-        folder.send([("gone", MONDAY, 1.0), ("up", MONDAY, 1.0)])
-        folder.publish_all(MONDAY)
-        folder.send([("up", MONDAY + 5 * DAY, 1.0)])
-        folder.publish_all(MONDAY + 5 * DAY)
-        assert folder.publish_due(MONDAY + 5 * DAY + HOUR).deleted == 1
-        ids = {row["name"]: row["series"] for row in published_rows(tmp_path, SERIES)}
-        assert ids == {"up/a": 1}
-        folder.close()
-        folder.open()
-        folder.send([("gone", MONDAY + 5 * DAY, 2.0)])
-        folder.publish_all(MONDAY + 5 * DAY)
-        ids = {row["name"]: row["series"] for row in published_rows(tmp_path, SERIES)}
-        assert ids == {"up/a": 1, "gone/a": 2}
-        assert folder.samples().keys() == {"up/a", "gone/a"}
 
 
 def test_a_repeated_request_doubles_nothing_and_is_counted(folder: ArchiveFolder) -> None:

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.archive.id_columns import id_column
 
 from archive.maintenance.merge import merged
 from archive.maintenance.rewrite_targets import Target, targets
@@ -21,7 +22,8 @@ SCHEMA = pa.schema(
     [("series", pa.int32()), ("hour", pa.timestamp("us", tz="UTC")), ("what", pa.string())]
 )
 # Numbers in the order of first sight are not in the order of the metrics' names.
-RANKS = np.array([3, 0, 4, 1, 2], np.int64)
+RANKS = [3, 0, 4, 1, 2]
+RANK_COLUMN = id_column(RANKS)
 keys = st.tuples(st.integers(0, 4), st.integers(0, 23))
 
 
@@ -54,9 +56,9 @@ def test_fresh_rows_replace_old_ones_and_order_holds(
         table({key: "old" for key in old if (key[0] + key[1]) % files == part})
         for part in range(files)
     ]
-    cursors = [MemoryCursor(part, RANKS) for part in parts]
-    newer = MemoryCursor(table(dict.fromkeys(fresh, "fresh")), RANKS)
-    found = list(merged(cursors, newer, RANKS, group))
+    cursors = [MemoryCursor(part, RANK_COLUMN) for part in parts]
+    newer = MemoryCursor(table(dict.fromkeys(fresh, "fresh")), RANK_COLUMN)
+    found = list(merged(cursors, newer, RANK_COLUMN, group))
     truth = {**dict.fromkeys(old, "old"), **dict.fromkeys(fresh, "fresh")}
     assert rows_in(found) == rows_in([table(truth)])
     assert all(each.num_rows for each in found)
@@ -72,7 +74,7 @@ def test_ranges_one_after_the_other_give_the_whole(
     parts = [
         part
         for within in itertools.pairwise(bounds)
-        for part in merged([MemoryCursor(whole, RANKS)], None, RANKS, 4, within)
+        for part in merged([MemoryCursor(whole, RANK_COLUMN)], None, RANK_COLUMN, 4, within)
     ]
     assert rows_in(parts) == rows_in([whole])
 
@@ -80,8 +82,7 @@ def test_ranges_one_after_the_other_give_the_whole(
 @unhurried
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 60))
 def test_batches_cover_all_ranks_and_keep_to_the_limit(counts: list[int], limit: int) -> None:
-    ranks = np.arange(len(counts), dtype=np.int64)[::-1].copy()
-    bounds = _bounds(np.array(counts, np.int64), ranks, limit)
+    bounds = _bounds(id_column(counts), id_column([*range(len(counts))][::-1]), limit)
     assert bounds[0] == -1
     assert bounds[-1] > len(counts)
     assert bounds == sorted(set(bounds))

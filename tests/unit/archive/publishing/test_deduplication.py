@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.archive.id_columns import id_column
 
 from archive.publishing.deduplication import deduplicate_hour
 from archive.publishing.replica_selection import GAP_INTERVALS
@@ -34,7 +35,7 @@ def samples_of(rows: list[Row]) -> Samples:
 
 def deduplicated(rows: list[Row]) -> list[Row]:
     samples = samples_of(rows)
-    found = deduplicate_hour(samples, np.arange(4)).samples
+    found = deduplicate_hour(samples, id_column(range(4))).samples
     columns = (found.series, found.replica, found.times - HOUR, found.bits)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -74,7 +75,7 @@ def test_deduplication_agrees_with_plain_python(rows: list[Row]) -> None:
 @given(st.lists(rows_of, max_size=60))
 def test_everything_dropped_is_counted_once(rows: list[Row]) -> None:
     samples = samples_of(rows)
-    found = deduplicate_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, id_column(range(4)))
     left = found.repeated + found.conflicting + found.other_replica
     assert len(found.samples) + left == len(rows)
 
@@ -95,7 +96,7 @@ def test_deduplicating_again_changes_nothing(rows: list[Row]) -> None:
 
 def test_conflicts_and_repetitions_are_distinguished() -> None:
     samples = samples_of([(0, 0, 5, 1), (0, 0, 5, 1), (0, 0, 5, 2), (0, 0, 6, 7)])
-    found = deduplicate_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, id_column(range(4)))
     assert (found.repeated, found.conflicting) == (1, 1)
     assert found.samples.bits.tolist() == [2, 7]
 

@@ -15,7 +15,7 @@ from support.remote_write import messages as rw
 
 from archive.batch import Batch
 from archive.remote_write.decoder import Decoder, Version
-from archive.series.idle import IdleSeries, idle_seconds, kept_series
+from archive.series.idle import IdleSeries, idle_seconds
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.settings.publishing import RetentionSettings
@@ -181,9 +181,3 @@ def test_the_time_is_that_of_the_samples_unless_set() -> None:
     assert idle_seconds(RetentionSettings(series=86_400, age=172_800)) == 86_400
     assert idle_seconds(RetentionSettings(age=172_800)) == 172_800
     assert idle_seconds(RetentionSettings()) == 7 * 86_400
-
-
-def test_rows_of_the_series_table_stay_while_a_day_uses_them() -> None:
-    days = [np.array(ids, np.int32) for ids in ([1, 4], [4, 5], [])]
-    keep = kept_series(np.array([0, 1, 2, 4, 5, 9], np.int32), days, 9)
-    assert keep.tolist() == [False, True, False, True, True, True]

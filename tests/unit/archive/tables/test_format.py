@@ -173,7 +173,7 @@ def test_series_keep_their_numbers_and_order_by_metric(tmp_path: Path) -> None:
     again = SeriesRegistry(storage, files)
     assert [again.number(each) for each in reversed(labels)] == [4, 3, 2, 1, 0]
     assert again.number((("__name__", "new"),)) == 5
-    order = np.argsort(again.ranks()).tolist()
+    order = again.by_rank().tolist()
     assert order == [1, 4, 5, 0, 2, 3]
     assert again.metrics(np.array([3, 5], np.int32)).to_pylist() == ["zeta", "new"]
     assert again.write("2").added[0].rows == 1
