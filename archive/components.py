@@ -49,6 +49,8 @@ class Components:
         yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, dropped.repeated + dropped.conflicting)
         for reason, count in dropped.reasons():
             yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
+        for work, count in self.publisher.conflicts.items():
+            yield Value(catalog.ARCHIVE_PUBLISH_CONFLICTS, count, (work,))
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
         yield Value(catalog.ARCHIVE_FORGOTTEN_SERIES, self.idle_series.forgotten)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)

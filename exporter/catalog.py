@@ -936,6 +936,11 @@ ARCHIVE_DROPPED_SAMPLES = _archive("archive_dropped_samples_total",
     "has no definition of the series), misplaced (a timestamp outside every day). The last two "
     "are lost.",
     labels=("reason",))
+ARCHIVE_PUBLISH_CONFLICTS = _archive("archive_publish_conflicts_total",
+    "Commits to a table that another writer of the same tables came before: publish (published "
+    "again from the newer version), maintenance (compaction, deletion or upkeep was postponed).",
+    labels=("work",),
+    purpose="For an operator with several archives on one store: whether they delay each other.")
 ARCHIVE_SERIES = _archive("archive_series",
     "Series that the receiver knows now.")
 ARCHIVE_FORGOTTEN_SERIES = _archive("archive_forgotten_series_total",

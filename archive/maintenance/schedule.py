@@ -35,11 +35,16 @@ class Maintenance:
         self, tables: ArchiveTables, settings: PublishSettings, progress: Progress
     ) -> None:
         self.is_due = True
+        self._conflicts = 0
         self._tables, self._settings, self._progress = tables, settings, progress
         self._upkeep = Upkeep(tables, settings.retention)
         self._delay = round(settings.delay * 1000)
         self._done_until = 0
         self._deleted_until = ""  # the newest deleted day, until its series are forgotten
+
+    @property
+    def conflicts(self) -> int:
+        return self._conflicts + self._upkeep.conflicts
 
     def run(self, now: int) -> Maintained:
         """Raises the first error at the end: a damaged day must not block the others."""
@@ -109,6 +114,7 @@ class Maintenance:
                 if change:
                     self._tables.logs[table].commit(change, {}, data_change=data_change)
         except ConflictError as error:
+            self._conflicts += 1
             event(logger, logging.INFO, "maintenance postponed", error=error)
             return False
         return True

@@ -22,6 +22,7 @@ class Upkeep:
 
     def __init__(self, tables: ArchiveTables, settings: RetentionSettings) -> None:
         self._tables, self._settings = tables, settings
+        self.conflicts = 0
         self._checkpoints: dict[str, int] = {}
         self._last = -DAY_MS
 
@@ -31,6 +32,7 @@ class Upkeep:
             try:
                 self._tend(log, is_daily=is_daily)
             except ConflictError as error:
+                self.conflicts += 1
                 event(logger, logging.INFO, "upkeep postponed", error=error)
         if is_daily:
             self._last = now

@@ -76,7 +76,7 @@ class Publisher:
         owns_log: bool = True,
     ) -> None:
         """Without `owns_log` nothing is written to the log folder."""
-        self.conflicts = 0
+        self._conflicts = 0
         self.last_success: int | None = None
         self._tables, self._wal, self._settings = tables, wal, settings
         self._progress, self._owns_log = progress or NoProgress(), owns_log
@@ -88,6 +88,11 @@ class Publisher:
     @property
     def totals(self) -> DroppedSamples:
         return self._commits.totals
+
+    @property
+    def conflicts(self) -> dict[str, int]:
+        """Commits that another writer came before, by kind of work."""
+        return {"publish": self._conflicts, "maintenance": self._maintenance.conflicts}
 
     def publish_due(self, now: int) -> Published:
         """Publishes the log if it has data of a past hour; then compacts and deletes old days."""
@@ -147,7 +152,7 @@ class Publisher:
                 step(done.samples)
 
     def _lost(self, error: ConflictError, *, is_last: bool) -> None:
-        self.conflicts += 1
+        self._conflicts += 1
         self._commits.forget()
         if is_last:
             raise error

@@ -62,6 +62,7 @@ def test_series_are_forgotten_when_another_writer_delayed_it(
             patch.setattr(log, "commit", lose)
             assert folder.publish_due(now + HOUR).deleted == 1
         assert len(list(published_rows(tmp_path, SERIES))) == 2
+        assert folder.publisher.conflicts == {"publish": 0, "maintenance": 1}
         folder.publish_due(now + 2 * HOUR)
         assert [row["name"] for row in published_rows(tmp_path, SERIES)] == ["up/a"]
         assert folder.samples() == truth_of([("up", now, 1.0)])
