@@ -75,6 +75,11 @@ def prometheus() -> Programs | None:
     found = shutil.which("prometheus"), shutil.which("promtool")
     if found[0] and found[1]:
         return Programs(Path(found[0]), Path(found[1]))
+    return debian_prometheus()
+
+
+def debian_prometheus() -> Programs | None:
+    """The one of Debian 12, whatever is on PATH."""
     folder = _unless_missing(lambda: cached("debian-prometheus", _fetch_prometheus))
     if folder is None:
         return None

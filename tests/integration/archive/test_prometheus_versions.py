@@ -1,20 +1,22 @@
 """A real Prometheus writes 1.0 and 2.0; what is exported equals its own storage, value by value.
 
-It scrapes itself: native histograms, metadata and created timestamps are those of a real program.
-Prometheus 3 is taken from PATH; without it, these tests are skipped by name.
+It scrapes itself, so that native histograms, metadata and created timestamps are those of a real
+program, and a page with exemplars. Prometheus 3 is taken from PATH; without it, its tests are
+skipped by name. Debian's 2.42 knows 1.0 only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
 import re
 import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +24,18 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
+from aiohttp import web
 from support.archive.process import archiving
 from support.exporter.process import read_series
 from support.remote_write.messages import bits_of
+from support.remote_write.native_histograms import read_histogram
 from support.waiting import until
 
-from archive.remote_write.protobuf import double, read_fields
 from archive.tools.cli import main
+from archive.tools.opaque_messages import Exemplar, read_exemplar, read_metadata
 from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.programs import debian_prometheus
 from streamgauge.demo.processes.readiness import wait_until_ready
 
 CONFIG: Final = """\
@@ -41,7 +46,7 @@ global:
 scrape_configs:
   - job_name: self
     static_configs:
-      - targets: ["127.0.0.1:{port}"]
+      - targets: ["127.0.0.1:{port}", "127.0.0.1:{page}"]
 remote_write:
   - url: http://127.0.0.1:{archive}/api/v1/write
     {message}
@@ -50,11 +55,21 @@ remote_write:
     queue_config: {{min_shards: 1, max_shards: 1, batch_send_deadline: 100ms}}
     metadata_config: {{send: true, send_interval: 1s}}
 """
-NATIVE: Final = "  scrape_native_histograms: true"
-FEATURES: Final = (
-    "--enable-feature=exemplar-storage,metadata-wal-records,created-timestamp-zero-ingestion"
-)
-_LINE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+) ([\d.]+)(?: # .*)?$")
+PAGE: Final = """\
+# TYPE orders counter
+# HELP orders Orders with "quotes" and a \\\\ in the help.
+orders_total{{queue="a"}} {count}.0 # {{trace_id="t{count}",span_id="s"}} 0.5
+# TYPE wait_seconds histogram
+# UNIT wait_seconds seconds
+# HELP wait_seconds Time of waiting.
+wait_seconds_bucket{{le="1.0"}} {count} # {{trace_id="w{count}"}} 0.25
+wait_seconds_bucket{{le="+Inf"}} {count}
+wait_seconds_count {count}
+wait_seconds_sum {count}.5
+# EOF
+"""
+_OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_LINE: Final = re.compile(r'(\w+)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+) ([\d.]+)(?: # .*)?$')
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 SECONDS: Final = 12
 
@@ -84,6 +99,47 @@ class Sender:
         await until(highest, lambda sent: sent > moment + 1, "it does not send")
 
 
+@dataclass(frozen=True)
+class Program:
+    path: Path
+    scrape: str = ""
+    message: str = ""
+    features: str = "exemplar-storage"
+    has_native: bool = True
+
+
+def debian_2_42() -> Program:
+    found = debian_prometheus()
+    if found is None:
+        pytest.skip("Debian's prometheus is not available")
+    return Program(
+        found.prometheus, features="exemplar-storage,native-histograms", has_native=False
+    )
+
+
+def prometheus_3_v1() -> Program:
+    return Program(
+        prometheus_3(),
+        "  scrape_native_histograms: true",
+        "protobuf_message: prometheus.WriteRequest",
+        "exemplar-storage,created-timestamp-zero-ingestion",
+    )
+
+
+def prometheus_3_v2() -> Program:
+    """Its metadata comes from the labels: 3.15 writes none to its log, whatever is enabled.
+
+    `metadata-wal-records` is not passed to its storage, and every series is sent with an empty
+    metadata message.
+    """
+    return Program(
+        prometheus_3(),
+        "  scrape_native_histograms: true",
+        "protobuf_message: io.prometheus.write.v2.Request",
+        "exemplar-storage,created-timestamp-zero-ingestion,type-and-unit-labels",
+    )
+
+
 def prometheus_3() -> Path:
     """Skips where PATH has none. A program built from source may not know its version."""
     found = shutil.which("prometheus")
@@ -96,24 +152,46 @@ def prometheus_3() -> Path:
 
 
 @asynccontextmanager
-async def sending(
-    prometheus: Path, folder: Path, archive: int, message: str, *flags: str
-) -> AsyncIterator[Sender]:
-    port = free_ports(1)[0]
-    text = CONFIG.format(scrape=NATIVE, port=port, archive=archive, message=message)
-    config = folder / "prometheus.yml"
-    await asyncio.to_thread(config.write_text, text)
-    child = Child("prometheus", folder / "prometheus.log")
-    data = f"--storage.tsdb.path={folder / 'prometheus-data'}"
-    listen = f"--web.listen-address=127.0.0.1:{port}"
-    await child.start(prometheus, f"--config.file={config}", data, listen, *flags)
+async def scraped_page() -> AsyncIterator[int]:
+    """A page whose exemplars change with each scrape."""
+    scrapes = itertools.count(1)
+
+    async def serve(_: web.Request) -> web.Response:
+        body = PAGE.format(count=next(scrapes)).encode()
+        return web.Response(body=body, headers={"Content-Type": _OPEN_METRICS})
+
+    app = web.Application()
+    app.router.add_get("/metrics", serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
     try:
-        url = f"http://127.0.0.1:{port}"
-        await wait_until_ready(child, f"{url}/-/ready")
-        async with aiohttp.ClientSession() as client:
-            yield Sender(url, client)
+        site = web.TCPSite(runner, "127.0.0.1", free_ports(1)[0])
+        await site.start()
+        yield site.port
     finally:
-        await child.stop()
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def sending(program: Program, folder: Path, archive: int) -> AsyncIterator[Sender]:
+    port, config = free_ports(1)[0], folder / "prometheus.yml"
+    child = Child("prometheus", folder / "prometheus.log")
+    async with scraped_page() as page:
+        text = CONFIG.format(
+            scrape=program.scrape, port=port, page=page, archive=archive, message=program.message
+        )
+        await asyncio.to_thread(config.write_text, text)
+        data = f"--storage.tsdb.path={folder / 'prometheus-data'}"
+        listen = f"--web.listen-address=127.0.0.1:{port}"
+        features = f"--enable-feature={program.features}"
+        await child.start(program.path, f"--config.file={config}", data, listen, features)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            await wait_until_ready(child, f"{url}/-/ready")
+            async with aiohttp.ClientSession() as client:
+                yield Sender(url, client)
+        finally:
+            await child.stop()
 
 
 def exported(
@@ -145,61 +223,117 @@ def within(points: Points, span: tuple[int, int]) -> Points:
     return {labels: each for labels, each in cut.items() if each}
 
 
-def histograms_of(opaque: list[Any]) -> dict[Labels, dict[int, tuple[float, float]]]:
-    """Count and sum of each, by labels and time."""
-    found: dict[Labels, dict[int, tuple[float, float]]] = defaultdict(dict)
-    for each in opaque:
-        if each["kind"] == "histogram":
-            data = base64.b64decode(each["data"])
-            fields = {field.number: field for field in read_fields(data, 0, len(data))}
-            count = float(fields[1].value) if 1 in fields else 0.0
-            total = double(data, fields[3].start) if 3 in fields else 0.0
-            found[tuple(sorted(each["labels"].items()))][each["time"]] = (count, total)
-    return found
+def labels_of(labels: dict[str, str]) -> Labels:
+    return tuple(sorted(labels.items()))
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "message", ["prometheus.WriteRequest", "io.prometheus.write.v2.Request"], ids=["1.0", "2.0"]
-)
-async def test_prometheus_3_is_archived_value_by_value(
-    tmp_path: Path, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prometheus = await asyncio.to_thread(prometheus_3)
-    setting = f"protobuf_message: {message}"
-    async with (
-        archiving(tmp_path) as archive,
-        sending(prometheus, tmp_path, archive.port, setting, FEATURES) as sender,
-    ):
-        start = time.time() + 2  # what it stamps before its queue starts is never sent
-        await sender.has_sent_until(start + SECONDS)
-        span = (round(start * 1000), round((start + SECONDS) * 1000))
-        query = {"query": '{__name__=~".+"}[5m]'}
-        own = (await sender.get("/api/v1/query", **query))["data"]["result"]
-        metadata = (await sender.get("/api/v1/metadata"))["data"]
-        assert await archive.stop() == 0
-    found, opaque = await asyncio.to_thread(exported, archive.data, tmp_path, capsys)
-    expected = {
-        tuple(sorted(each["metric"].items())): [
+def messages_of(opaque: list[Any], kind: str) -> list[tuple[Labels, int | None, bytes]]:
+    return [
+        (labels_of(each["labels"] or {}), each["time"], base64.b64decode(each["data"]))
+        for each in opaque
+        if each["kind"] == kind
+    ]
+
+
+def own_samples(own: list[Any]) -> Points:
+    return {
+        labels_of(each["metric"]): [
             (round(float(at) * 1000), bits_of(float(value)))
             for at, value in each.get("values", ())
             if value != "NaN"
         ]
         for each in own
     }
-    assert within(found, span) == within(expected, span)
-    assert sum(map(len, within(expected, span).values())) > 5_000
-    stored = histograms_of(opaque)
-    native = 0
+
+
+def check_histograms(own: list[Any], opaque: list[Any], span: tuple[int, int]) -> int:
+    """Compares count, sum and every bucket; returns how many histograms there were."""
+    stored = {
+        (labels, time): read_histogram(data)
+        for labels, time, data in messages_of(opaque, "histogram")
+    }
+    compared = 0
     for each in own:
-        labels = tuple(sorted(each["metric"].items()))
         for at, value in each.get("histograms", ()):
-            if span[0] <= round(float(at) * 1000) <= span[1]:
-                count, total = stored[labels][round(float(at) * 1000)]
-                assert (count, total) == (float(value["count"]), float(value["sum"]))
-                native += 1
-    assert native > 50
-    if message == "prometheus.WriteRequest":
-        # 2.0 sends metadata with its series, when the sender has it; 1.0 in requests of its own.
-        assert "metadata" in {each["kind"] for each in opaque}
-        assert len(metadata) > 100
+            time = round(float(at) * 1000)
+            if not span[0] <= time <= span[1]:
+                continue
+            found = stored[labels_of(each["metric"]), time]
+            assert (found.count, found.sum) == (float(value["count"]), float(value["sum"]))
+            buckets = [tuple(map(float, bucket[1:])) for bucket in value.get("buckets", ())]
+            assert [count for _, _, count in found.buckets] == [count for _, _, count in buckets]
+            bounds = [[bound for bucket in side for bound in bucket[:2]] for side in
+                      (found.buckets, buckets)]  # fmt: skip
+            assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+            compared += 1
+    return compared
+
+
+def check_exemplars(own: list[Any], opaque: list[Any], span: tuple[int, int]) -> None:
+    expected = {
+        (labels_of(each["seriesLabels"]), Exemplar(
+            labels_of(one["labels"]), float(one["value"]), round(one["timestamp"] * 1000)))
+        for each in own
+        for one in each["exemplars"]
+    }  # fmt: skip
+    stored = {(labels, read_exemplar(data)) for labels, _, data in messages_of(opaque, "exemplar")}
+    within_span = [
+        {each for each in side if span[0] <= each[1].time <= span[1]} for side in (stored, expected)
+    ]
+    assert within_span[0] == within_span[1]
+    assert len(within_span[1]) >= SECONDS  # two a second, less the edges
+
+
+def check_metadata(own: dict[str, Any], opaque: list[Any]) -> None:
+    """1.0 sends it by family, with the help; 2.0 with each series."""
+    stored = [(labels, read_metadata(data)) for labels, _, data in messages_of(opaque, "metadata")]
+    if any(labels for labels, _ in stored):
+        types = {labels: (found.type, found.unit) for labels, found in stored}
+        for labels, about in types.items():
+            named = dict(labels)
+            assert about == (named["__type__"], named.get("__unit__", ""))
+        assert len(types) > 300
+        assert {kind for kind, _ in types.values()} >= {"counter", "gauge", "histogram", "summary"}
+        return
+    found = {about.family: (about.type, about.help, about.unit) for _, about in stored}
+    expected = {
+        name: [(each["type"], each["help"], each["unit"]) for each in every]
+        for name, every in own.items()
+    }
+    assert found.keys() == expected.keys()
+    assert [name for name, about in found.items() if about not in expected[name]] == []
+    assert len(found) > 100
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "chosen",
+    [debian_2_42, prometheus_3_v1, prometheus_3_v2],
+    ids=["2.42 by 1.0", "3 by 1.0", "3 by 2.0"],
+)
+async def test_what_a_real_prometheus_sends_is_archived_value_by_value(
+    tmp_path: Path, chosen: Callable[[], Program], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = await asyncio.to_thread(chosen)
+    async with (
+        archiving(tmp_path) as archive,
+        sending(program, tmp_path, archive.port) as sender,
+    ):
+        start = time.time() + 2  # what it stamps before its queue starts is never sent
+        await sender.has_sent_until(start + SECONDS)
+        span = (round(start * 1000), round((start + SECONDS) * 1000))
+        every = '{__name__=~".+"}'
+        own = (await sender.get("/api/v1/query", query=f"{every}[5m]"))["data"]["result"]
+        exemplars = await sender.get(
+            "/api/v1/query_exemplars", query=every, start=str(start), end=str(start + SECONDS)
+        )
+        metadata = (await sender.get("/api/v1/metadata"))["data"]
+        assert await archive.stop() == 0
+    found, opaque = await asyncio.to_thread(exported, archive.data, tmp_path, capsys)
+    expected = within(own_samples(own), span)
+    assert within(found, span) == expected
+    assert sum(map(len, expected.values())) > 3_000
+    native = check_histograms(own, opaque, span)
+    assert native > 50 or not program.has_native
+    check_exemplars(exemplars["data"], opaque, span)
+    check_metadata(metadata, opaque)
