@@ -9,9 +9,8 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from archive.http.auth import SENDER
-from archive.ingest.negotiation import RequestInfo, UnsupportedError, version_of
+from archive.ingest.protocol import RequestInfo, UnsupportedError, WriteResponse, version_of
 from archive.ingest.receiver import Receiver
-from archive.ingest.response import WriteResponse
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import Deferred, ReceiverCounters, Refused
 

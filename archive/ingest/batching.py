@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from archive.batch import Batch
-from archive.ingest.negotiation import RequestInfo
-from archive.ingest.response import NOTHING, WriteResponse, durable
+from archive.ingest.protocol import NOTHING, RequestInfo, WriteResponse, durable
 from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.result import Decoded
 from archive.remote_write.v1.connection_cursor import ConnectionCursor

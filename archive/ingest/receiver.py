@@ -13,9 +13,8 @@ from typing import Protocol
 from archive.batch import Batch, SeriesDefinition
 from archive.ingest.batching import RequestBatcher
 from archive.ingest.clock import Clock
-from archive.ingest.negotiation import RequestInfo
+from archive.ingest.protocol import NOTHING, RequestInfo, WriteResponse, durable, later, refused
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
 from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.result import Decoded, Written

@@ -1,16 +1,18 @@
-"""Decodes the body of a write request, remote write 1.0 or 2.0."""
+"""Decompresses and decodes the body of a write request, remote write 1.0 or 2.0."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
 from functools import partial
+from itertools import accumulate
 from typing import Final
 
-from archive.remote_write.protobuf import MalformedError
+import cramjam
+
+from archive.remote_write.protobuf import MalformedError, read_varint
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded
-from archive.remote_write.snappy import Unpacker
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.decoder import DecoderV1
 from archive.remote_write.v1.warm_start import WarmStart
@@ -24,6 +26,9 @@ INLINE_SIZE: Final = 4 << 20
 
 The worst case is a crafted request that is read field by field: less than two seconds at this size.
 """
+SLACK: Final = 64
+"""Padding behind the content for readers of 8-byte words."""
+_BUFFER_SIZE: Final = 4 << 20
 
 
 class Version(Enum):
@@ -103,3 +108,40 @@ class Decoder:
     @property
     def remembered(self) -> int:
         return len(self._v1.table) + len(self._v2.cache)
+
+
+class Unpacker:
+    """Decompresses bodies, usually into the same buffer."""
+
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._buffer = bytearray(_BUFFER_SIZE + SLACK)
+
+    def unpack(self, bodies: Sequence[bytes]) -> tuple[bytearray, list[int]]:
+        """Decompresses back to back: the buffer and the end of each body; valid until the next call."""
+        ends = list(accumulate(map(self.size_of, bodies)))
+        memory = self._buffer if ends[-1] <= _BUFFER_SIZE else bytearray(ends[-1] + SLACK)
+        begin = 0
+        for body, end in zip(bodies, ends, strict=True):
+            _unpack(body, memoryview(memory)[begin:end])
+            begin = end
+        return memory, ends
+
+    def size_of(self, body: bytes) -> int:
+        """The announced decompressed size. Raises MalformedError above the limit."""
+        try:
+            size, _ = read_varint(body, 0, min(len(body), 5))
+        except MalformedError:
+            raise MalformedError("the body is no snappy block: it has no size") from None
+        if size > self._max_size:
+            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._max_size}")
+        return size
+
+
+def _unpack(body: bytes, into: memoryview) -> None:
+    try:
+        written = cramjam.snappy.decompress_raw_into(body, into)
+    except (cramjam.DecompressionError, ValueError) as error:
+        raise MalformedError(f"the body is no snappy block: {error}") from error
+    if written != len(into):
+        raise MalformedError(f"the body holds {written} bytes and announces {len(into)}")

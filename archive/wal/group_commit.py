@@ -15,9 +15,8 @@ from typing import NamedTuple, Protocol
 
 from archive.batch import Batch
 from archive.wal.errors import WalUnavailableError
-from archive.wal.kernel_sync import KernelSync
+from archive.wal.kernel_sync import KernelSync, SlowTimer
 from archive.wal.segments.log import Prepared
-from archive.wal.slow_sync import SlowTimer
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)

@@ -20,6 +20,8 @@ except ImportError:  # not available on this system: a thread syncs instead
 Done = Callable[[OSError | None], None]
 
 _SIGN: Final = 1 << 63
+# Time for the loop to process the events that were pending at the timeout.
+_GRACE: Final = 0.001
 
 
 class KernelSync:
@@ -54,6 +56,23 @@ class KernelSync:
         with contextlib.suppress(BlockingIOError):  # an earlier poll consumed the event
             self._context.poll()
         self._context.process_events()
+
+
+class SlowTimer:
+    """For slow syncs; a busy event loop does not trigger it."""
+
+    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+        """Calls `late` unless `end` is called before."""
+        self._loop = asyncio.get_running_loop()
+        self._late = late
+        self._timer = self._loop.call_later(seconds, self._recheck)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _recheck(self) -> None:
+        """The loop itself may be late: process pending events before the sync counts as slow."""
+        self._timer = self._loop.call_later(_GRACE, self._late)
 
 
 def _error(result: int) -> OSError | None:

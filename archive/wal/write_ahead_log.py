@@ -46,13 +46,12 @@ class Wal:
         self._commit = GroupCommit(log, retry)
 
     @classmethod
-    def open(
-        cls, folder: Path, settings: WalSettings, *, least_segment: int = 1, least_series: int = 0
-    ) -> Wal:
+    def open(cls, folder: Path, settings: WalSettings, *, least_segment: int = 1) -> Wal:
         """Locks and reads the folder. Blocks.
 
-        `least_segment` and `least_series` are the first numbers that the published data has not
-        used. Without them a lost log would assign the same numbers again.
+        `least_segment` is the first number that the published data does not cover: a lost log must
+        not assign the same numbers again. Series ids of the log may start again at 0, because the
+        archive has ids of its own.
         Raises WalLockedError, WalUnavailableError or WalFormatError.
         """
         try:
@@ -61,7 +60,7 @@ class Wal:
         except OSError as error:
             raise WalUnavailableError(f"{folder}: {error.strerror or error}") from error
         try:
-            return cls._recovered(lock, folder, settings, least_segment, least_series)
+            return cls._recovered(lock, folder, settings, least_segment)
         except OSError as error:
             lock.release()
             raise WalUnavailableError(f"{folder}: {error.strerror or error}") from error
@@ -71,17 +70,11 @@ class Wal:
 
     @classmethod
     def _recovered(
-        cls,
-        lock: FolderLock,
-        folder: Path,
-        settings: WalSettings,
-        least_segment: int,
-        least_series: int,
+        cls, lock: FolderLock, folder: Path, settings: WalSettings, least_segment: int
     ) -> Wal:
         series, checkpoint = SeriesTable(), SeriesCheckpoint(folder)
         recovery = recover(folder, series, checkpoint)
         recovery.next_segment = max(recovery.next_segment, least_segment)
-        series.skip_to(least_series)
         _log_recovery(folder, recovery, series)
         for path in recovery.empty:
             path.unlink(missing_ok=True)

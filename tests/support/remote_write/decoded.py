@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from archive.batch import NO_SERIES, Batch
-from archive.remote_write.decoder import Decoder, Version
+from archive.remote_write.decoder import SLACK, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded, SeriesMessage
-from archive.remote_write.snappy import SLACK
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.series import read_messages
 from archive.remote_write.v2.request import read_request

@@ -15,10 +15,9 @@ from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness, rows_of
 from support.remote_write.endpoint import MemoryLog
 
-from archive.ingest.negotiation import RequestInfo
+from archive.ingest.protocol import RequestInfo, WriteResponse
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
-from archive.ingest.response import WriteResponse
 from archive.remote_write.decoder import Decoder, Version
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import ReceiverCounters

@@ -9,7 +9,7 @@ from support.remote_write import messages as rw
 from support.remote_write.endpoint import MemoryLog
 
 from archive.ingest.clock import Clock
-from archive.ingest.negotiation import RequestInfo
+from archive.ingest.protocol import RequestInfo
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder, Version

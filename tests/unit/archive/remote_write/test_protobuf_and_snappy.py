@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.remote_write import messages as rw
 
+from archive.remote_write.decoder import SLACK, Unpacker
 from archive.remote_write.protobuf import (
     FIXED32,
     FIXED64,
@@ -33,7 +34,6 @@ from archive.remote_write.protobuf import (
     write_varint,
     zigzag,
 )
-from archive.remote_write.snappy import SLACK, Unpacker
 
 
 @given(st.integers(0, 2**64 - 1))

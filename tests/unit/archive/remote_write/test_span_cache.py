@@ -13,8 +13,7 @@ from support.nats.servers import long_run
 from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness, rows_of
 
-from archive.remote_write.decoder import Version
-from archive.remote_write.snappy import SLACK
+from archive.remote_write.decoder import SLACK, Version
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
 from archive.remote_write.v1.span_cache import CachedSpan

@@ -20,9 +20,8 @@ from support.waiting import DEADLINE_SECONDS
 
 from archive.wal import fsync, kernel_sync
 from archive.wal.errors import WalUnavailableError
-from archive.wal.kernel_sync import Done, KernelSync, linux_aio
+from archive.wal.kernel_sync import Done, KernelSync, SlowTimer, linux_aio
 from archive.wal.segments.segment import segment_paths
-from archive.wal.slow_sync import SlowTimer
 from archive.wal.write_ahead_log import Wal
 
 pytestmark = pytest.mark.skipif(linux_aio is None, reason="no kernel sync on this system")
