@@ -4,6 +4,7 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from archive.batch import SeriesDefinition
 from archive.publishing.series_ids import SeriesIdMap
 from archive.series.table import SeriesTable
 from archive.tables.id_column import NONE, IdColumn
-from archive.tables.series import SeriesRegistry
+from archive.tables.series import Labels, SeriesRegistry
 from archive.tables.storage import open_storage
 
 STABLE = 200
@@ -28,6 +29,13 @@ class Definitions:
 
     def identify(self, name: str, replica: str = "") -> int:
         return self.table.identify((("__name__", "up"), ("consumer", name)), replica)
+
+
+class OneSeries(SeriesRegistry):
+    """Takes no memory of its own for a new series."""
+
+    def number(self, labels: Labels) -> int:
+        return 0
 
 
 def ids(*series: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -66,19 +74,22 @@ def test_a_lost_definition_has_a_negative_id(tmp_path: Path) -> None:
     assert found.translate(ids())[0].tolist() == []
 
 
-def test_new_series_every_day_keep_memory_flat(tmp_path: Path) -> None:
-    """The archive's own ids are forgotten with their days; here they are those of the registry."""
+@pytest.mark.parametrize("is_one_map", [True, False], ids=["one map", "map and registry each day"])
+def test_new_series_every_day_keep_memory_flat(tmp_path: Path, is_one_map: bool) -> None:
+    """A map lives until another writer changes the table; then it and the registry are built again."""
     known = Definitions()
     stable = [known.identify(f"stable-{each}") for each in range(STABLE)]
+    kept = SeriesIdMap(known, OneSeries(open_storage(tmp_path), ()))
     sizes = []
     tracemalloc.start()
     try:
         for day in range(60):
-            registry = SeriesRegistry(open_storage(tmp_path), (), day * NEW_A_DAY)
-            found = SeriesIdMap(known, registry)
+            least = 0 if is_one_map else day * NEW_A_DAY
+            registry = SeriesRegistry(open_storage(tmp_path), (), least)
+            found = kept if is_one_map else SeriesIdMap(known, registry)
             fresh = [known.identify(f"{day}-{each}") for each in range(NEW_A_DAY)]
             numbers = found.translate(ids(*stable, *fresh))[0]
-            assert numbers.min() >= day * NEW_A_DAY  # never an id again
+            assert numbers.min() >= least  # never an id again
             registry.ranks()
             found.settle()
             known.table.forget(fresh)
