@@ -54,13 +54,14 @@ def test_what_is_reported_holds(limits: tuple[int | None, str], history: Steps) 
             getattr(small, act)(which, count)
             continue
         now += 3 * count
-        row, small.purged, small.stopped = small.stream(now), False, False
+        row, small.purged = small.stream(now), False
         gone = {(one.name, one.born): (one.lost, one.purged) for one in small.consumers}
         for _ in range(which - 3):  # between the two requests of one poll
             meanwhile, *how = next(doing, ("look", 0, 0))
             if meanwhile not in ("look", "make_again", "limit"):
                 getattr(small, meanwhile)(how[0], 1)
         rows = _some_silent(small.rows(row.first_seq), which, count)
+        small.stopped &= not all(each.up for each in rows) or len(rows) < len(small.consumers)
         result = state.update(
             Snapshot("nats", now, streams=(row,), consumers=rows, complete=False)
         ).consumers
