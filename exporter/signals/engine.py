@@ -53,7 +53,6 @@ class SignalState:
     _removed_durables: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
     # Apart from the durable ones, which many short-lived consumers would displace.
     _removed_ephemerals: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
-
     _taken: float = float("-inf")  # of the previous snapshot
 
     def update(self, snapshot: Snapshot, events: EventsInput | None = None) -> Signals:

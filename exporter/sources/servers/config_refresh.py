@@ -66,7 +66,8 @@ class ConfigRefresh:
         unknown = set(state.configs.unknown)
         if not context.succeeded("jsz_config"):
             unknown |= self._unexplained(rows.streams(), state)
-        accounts = self._due(unknown, rows.consumer_counts(), state.options.config_ceiling)
+        consumers = rows.consumer_counts() if unknown else Counter[str]()
+        accounts = self._due(unknown, consumers, state.options.config_ceiling)
         if accounts and not own.is_skipped(REQUEST):
             state.configs.unknown.clear()
             with own.request(REQUEST):

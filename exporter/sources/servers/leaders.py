@@ -141,6 +141,7 @@ class LeaderRows:
     _unread_streams: dict[StreamKey, set[str]] = field(default_factory=dict)
     _unread_consumers: dict[ConsumerKey, set[str]] = field(default_factory=dict)
     _settled_before: datetime | None = None  # of the server whose rows are being added
+    _stream_rows: tuple[Stream, ...] | None = None
 
     def add(
         self,
@@ -221,6 +222,12 @@ class LeaderRows:
         hosts.update(peer.name for peer in cluster.replicas)
 
     def streams(self) -> tuple[Stream, ...]:
+        """Call it after all servers were added: the rows are made once."""
+        if self._stream_rows is None:
+            self._stream_rows = tuple(self._made_streams())
+        return self._stream_rows
+
+    def _made_streams(self) -> list[Stream]:
         found = []
         for (account, name), rows in self._streams.items():
             config = self.configs.streams.get((account, name))
@@ -243,7 +250,7 @@ class LeaderRows:
                 hosts = tuple(servers | (known.peers | set(known.seen_by) if known else set()))
                 config = self.configs.streams.get(key)
                 found.append(silent_stream(*key, MALFORMED, config, hosts))
-        return tuple(found)
+        return found
 
     def consumer_counts(self) -> Counter[str]:
         """By account, of those that have a leader."""

@@ -160,11 +160,9 @@ def build_snapshot(
     state: ServersState,
     context: RequestContext,
     responses: list[ServerResponses],
-    rows: LeaderRows | None = None,
+    rows: LeaderRows,
 ) -> Snapshot:
-    now = time.time()
-    rows = rows or read_rows(state, responses)
-    starting = rows.starting
+    now, starting = time.time(), rows.starting
     streams, consumers = rows.streams(), rows.consumers()
     if context.succeeded("jsz_config"):
         state.configs.keep_only(streams, consumers)
