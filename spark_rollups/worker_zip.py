@@ -19,10 +19,12 @@ PROGRAM: Final = "streamgauge-rollup.py"
 # Modules of other packages that workers import; these import no others.
 _MODULES: Final = (
     "archive/__init__.py", "archive/tables/__init__.py", "archive/tables/chunk_statistics.py",
-    "archive/tables/object_store.py", "archive/tables/schema.py", "exporter/__init__.py", "exporter/catalog.py", "exporter/metric.py",
+    "archive/tables/object_store.py", "archive/tables/schema.py", "exporter/__init__.py", "exporter/metric.py",
     "streamgauge/__init__.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py",
 )  # fmt: skip
 _PACKAGE: Final = "spark_rollups"
+# Whole packages that workers import.
+_PACKAGES: Final = (_PACKAGE, "exporter/catalog")
 _TEXT: Final = '''"""For spark-submit: `spark-submit --py-files streamgauge-spark.zip streamgauge-rollup.py ...`."""
 
 import sys
@@ -44,8 +46,8 @@ def root() -> Path:
 def write_zip(path: Path) -> None:
     """Reproducible: the same sources give the same bytes."""
     base = root()
-    own = (each.relative_to(base).as_posix() for each in (base / _PACKAGE).rglob("*.py"))
-    names = [*_MODULES, *own]
+    whole = (each for package in _PACKAGES for each in (base / package).rglob("*.py"))
+    names = [*_MODULES, *(each.relative_to(base).as_posix() for each in whole)]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name in sorted(names):
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))

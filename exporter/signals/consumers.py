@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from exporter import catalog
 from exporter.model import MALFORMED, Consumer
-from exporter.signals import ack_floor, delivery_stall, loss_accounting
+from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.conditions.poll import (
     Stalls,
     judge_poll,
@@ -14,9 +14,10 @@ from exporter.signals.conditions.poll import (
     update_stalls,
 )
 from exporter.signals.conditions.words import Reason, Unjudged, unjudged
-from exporter.signals.counter_update import update_counters
 from exporter.signals.events_input import ConsumerKey
 from exporter.signals.lag import first_unfinished, lag_seconds, measurement_holds
+from exporter.signals.loss import accounting
+from exporter.signals.loss.counters import update_counters
 from exporter.signals.redelivery_cause import Cause, redelivery_cause
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
@@ -161,7 +162,7 @@ def _result(
         else None,
         state.lost if can_lose else None,
         state.purged if can_lose else None,
-        loss_accounting.waiting_loss(row) if can_lose and counted else None,
+        accounting.waiting_loss(row) if can_lose and counted else None,
         int(now - state.lost_bounded > WINDOW_SECONDS) if can_lose else None,
         lag,
         lag_exact,
@@ -190,7 +191,7 @@ def _cause(state: ConsumerState, observation: Observation, derived: _Derived) ->
 
 def _redeliveries_are_exact(state: ConsumerState, row: Consumer, now: float) -> bool:
     """Whether the count is exact over the whole window, and so are its rate and ratio."""
-    if loss_accounting.never_redelivers(row.config):
+    if accounting.never_redelivers(row.config):
         return True
     if state.nothing_missing and now - state.redelivered_bounded > WINDOW_SECONDS:
         return True

@@ -21,7 +21,7 @@ from exporter.signals.conditions.streams import StreamConditions, StreamFacts, j
 from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.event_count import Events
 from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, StreamKey
-from exporter.signals.loss_accounting import was_moved
+from exporter.signals.loss.accounting import was_moved
 from exporter.signals.removed import KEEP_REMOVED, RemovedAssets
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 from exporter.signals.state import ConsumerState, Observation, StreamState, StreamView

@@ -9,17 +9,17 @@ from msgspec import Struct, field
 from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.ack_floor import FloorState
-from exporter.signals.cohorts import Cohort
 from exporter.signals.conditions.backlog_trend import BacklogTrend
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.work_in_progress import WorkState
-from exporter.signals.coverage import is_unfiltered, sees_everything
 from exporter.signals.delivery_stall import DeliveryState
 from exporter.signals.event_count import EventCounters
 from exporter.signals.events_input import ConsumerKey, EventsInput
-from exporter.signals.filtered_redeliveries import CountState
 from exporter.signals.lag import StreamTimes
-from exporter.signals.loss_accounting import position
+from exporter.signals.loss.accounting import position
+from exporter.signals.loss.cohorts import Cohort
+from exporter.signals.loss.coverage import is_unfiltered, sees_everything
+from exporter.signals.loss.filtered_redeliveries import CountState
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import removes_oldest
 from exporter.signals.stream_changes import (

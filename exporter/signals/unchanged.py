@@ -14,8 +14,8 @@ from exporter.model import Consumer
 from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.rules import seconds_to_deadlines
-from exporter.signals.counter_update import nothing_missing
 from exporter.signals.lag import lag_seconds
+from exporter.signals.loss.counters import nothing_missing
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
 from exporter.signals.state import NEVER, ConsumerState, Observation, StreamView

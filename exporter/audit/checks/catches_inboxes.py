@@ -9,7 +9,7 @@ from exporter.audit.context import AuditContext
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import listed
-from exporter.signals.coverage import covers
+from exporter.signals.loss.coverage import covers
 
 # Reply subjects as client libraries name them.
 INBOXES = ("_INBOX.uniquename", "_INBOX.uniquename.number")

@@ -10,7 +10,7 @@ from exporter.audit.findings import consumer_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import plural
 from exporter.model import ConsumerConfig, StreamConfig
-from exporter.signals.coverage import sees_everything
+from exporter.signals.loss.coverage import sees_everything
 
 
 def find(context: AuditContext) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.model import Consumer, Stream
-from exporter.signals.coverage import covers
+from exporter.signals.loss.coverage import covers
 from exporter.subscription_counts import SubscriptionCounts
 
 _EXHAUSTED = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"

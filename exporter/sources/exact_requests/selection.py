@@ -8,10 +8,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.signals.coverage import sees_everything
 from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
 from exporter.signals.lag import first_unfinished, measurement_holds
-from exporter.signals.loss_accounting import never_redelivers
+from exporter.signals.loss.accounting import never_redelivers
+from exporter.signals.loss.coverage import sees_everything
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.stream_changes import is_gapless, overwrites_by_design, was_recreated
 

@@ -46,9 +46,7 @@ def test_every_file_named_exists(document: Document) -> None:
             assert (ROOT / word).exists(), word
 
 
-@over_all(
-    DOCUMENTS.values(), "a page names a metric that exporter/catalog.py does not define", NAME
-)
+@over_all(DOCUMENTS.values(), "a page names a metric that exporter/catalog/ does not define", NAME)
 def test_every_metric_named_is_in_the_catalogue(document: Document) -> None:
     for name in METRIC.findall(document.text):
         if name.endswith("*"):
@@ -59,7 +57,7 @@ def test_every_metric_named_is_in_the_catalogue(document: Document) -> None:
 
 @over_all(
     DOCUMENTS.values(),
-    "a page names a request or reason that exporter/catalog.py does not list",
+    "a page names a request or reason that exporter/catalog/ does not list",
     NAME,
 )
 def test_every_request_and_reason_named_is_a_known_one(document: Document) -> None:

@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from support.exporter.source_polls import api, create_consumer, create_stream
 from support.waiting import until
 
-from exporter.signals.coverage import covers
+from exporter.signals.loss.coverage import covers
 
 ACK: Final = b"+ACK"
 NAK: Final = b"-NAK"

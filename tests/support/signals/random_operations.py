@@ -8,7 +8,7 @@ from typing import Any, Final
 from support.signals.ledger import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Workload
 from support.signals.observations import Watches
 
-from exporter.signals.loss_accounting import position
+from exporter.signals.loss.accounting import position
 
 STREAMS: Final[dict[str, dict[str, Any]]] = {
     "PLAIN": {},

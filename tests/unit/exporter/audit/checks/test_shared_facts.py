@@ -16,7 +16,7 @@ from exporter.audit.units import amount, duration, listed, percent, plural, size
 from exporter.events.counts import ConsumerCounts, EventCounts
 from exporter.exposition.histogram import Histogram
 from exporter.model import Account, AccountUsage
-from exporter.signals.coverage import covers
+from exporter.signals.loss.coverage import covers
 
 WORDS = st.sampled_from(["a", "b", "c"])
 LITERALS = st.lists(WORDS, min_size=1, max_size=4).map(".".join)

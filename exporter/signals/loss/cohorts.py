@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from exporter.model import Consumer
-from exporter.signals.loss_accounting import never_redelivers
+from exporter.signals.loss.accounting import never_redelivers
 
 # More cohorts make the bounds narrower by less than one part in this number.
 MOST_COHORTS = 12

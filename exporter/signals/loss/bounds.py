@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from exporter.model import Consumer, ConsumerConfig
-from exporter.signals import cohorts, loss_accounting
-from exporter.signals.cohorts import Cohort, Step, settled_only
-from exporter.signals.coverage import is_unfiltered
-from exporter.signals.loss_accounting import ANY_NUMBER
+from exporter.signals.loss import accounting, cohorts
+from exporter.signals.loss.accounting import ANY_NUMBER
+from exporter.signals.loss.cohorts import Cohort, Step, settled_only
+from exporter.signals.loss.coverage import is_unfiltered
 from exporter.signals.state import ConsumerState, Observation, StreamView, Waited
 
 
@@ -15,7 +15,7 @@ def update_bounds(state: ConsumerState, before: Consumer, observation: Observati
     if state.settled > state.position:
         state.position = state.settled
     if row.delivered_consumer_seq != before.delivered_consumer_seq:
-        redelivered, certain = loss_accounting.least_redelivered(before, row)
+        redelivered, certain = accounting.least_redelivered(before, row)
         state.redeliveries += redelivered
         if not certain:
             state.redelivered_bounded = observation.now
@@ -33,7 +33,7 @@ def _update_loss(
     if view.removed and not refiltered and not state.missed:
         _count_purged(state, before, observation)
     if refiltered:
-        state.settled = min(state.settled, loss_accounting.position(before))
+        state.settled = min(state.settled, accounting.position(before))
         state.cohorts, state.waited = (), None
     if row.stream_first_seq - 1 <= state.settled or not (view.by_limits or state.missed):
         state.cohorts = ()
@@ -126,7 +126,7 @@ def _is_countable(before: Consumer, row: Consumer, view: StreamView) -> bool:
     return (
         before.leader == row.leader
         and not view.purge_seen
-        and not loss_accounting.was_moved(before, row)
+        and not accounting.was_moved(before, row)
         and config is not None
         and config.deliver_policy != "last_per_subject"
     )
@@ -144,7 +144,7 @@ def _count_purged(state: ConsumerState, before: Consumer, observation: Observati
     if view.by_limits or view.near_limit or not _is_known(row, view) or _may_have_skipped(row):
         return
     # No more than left the stream: num_pending of a server can be wrong.
-    purged = min(loss_accounting.least_gone(before, row), view.removed)
+    purged = min(accounting.least_gone(before, row), view.removed)
     state.note_gone(0, 0, purged, observation.now)
 
 

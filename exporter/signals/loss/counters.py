@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from exporter import catalog
 from exporter.model import Consumer
-from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
-from exporter.signals.bounded_loss import update_bounds
-from exporter.signals.filtered_redeliveries import Known
-from exporter.signals.loss_accounting import ANY_NUMBER, Interval
+from exporter.signals.loss import accounting, filtered_redeliveries
+from exporter.signals.loss.accounting import ANY_NUMBER, Interval
+from exporter.signals.loss.bounds import update_bounds
+from exporter.signals.loss.filtered_redeliveries import Known
 from exporter.signals.state import ConsumerState, Observation, StreamView
 
 
@@ -21,7 +21,7 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
         if row.num_pending == 0 and row.leader == view.row.leader:
             state.settle(view.row.last_seq)
     counted_before = state.nothing_missing or _all_were_for_it(state, before, view)
-    position = loss_accounting.position(row)
+    position = accounting.position(row)
     counted = state.nothing_missing = nothing_missing(state, row, view, position)
     known_before = state.redeliveries
     if before is not None:
@@ -79,7 +79,7 @@ def _comparable(state: ConsumerState, row: Consumer, now: float) -> Consumer | N
         return None
     if before.leader != row.leader and before.leader and row.leader:
         state.add(catalog.CONSUMER_LEADER_CHANGES, 1, now)
-    if loss_accounting.was_reset(before, row):
+    if accounting.was_reset(before, row):
         state.add(catalog.CONSUMER_RECREATED, 1, now)
         return None
     return before
@@ -102,7 +102,7 @@ def _is_set_back(state: ConsumerState, before: Consumer, row: Consumer, view: St
 def _forget_positions(state: ConsumerState, observation: Observation) -> None:
     first, position = (
         observation.row.stream_first_seq - 1,
-        loss_accounting.position(observation.row),
+        accounting.position(observation.row),
     )
     state.position = state.settled = first if state.set_back is not None else position
     state.cohorts, state.nothing_missing = (), False
@@ -131,7 +131,7 @@ def _count_positions(
         view.last_seq_before if _may_store_others(row, view) else None,
         view.gaps_before,
     )
-    changes = loss_accounting.by_position(before, row, interval)
+    changes = accounting.by_position(before, row, interval)
     state.redeliveries += changes.redelivered
     # What it skipped since its stream was polled, limits may have removed just before.
     most = max(changes.lost_most, min(changes.lost_most + skipped, interval.by_limits))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from support.exporter.models import consumer, consumer_config
 
 from exporter.model import Consumer
-from exporter.signals.cohorts import (
+from exporter.signals.loss.cohorts import (
     MOST_COHORTS,
     Cohort,
     Step,

@@ -9,7 +9,7 @@ import pytest
 from support.exporter.models import NOW, at, consumer, consumer_config
 
 from exporter.model import Consumer
-from exporter.signals.loss_accounting import (
+from exporter.signals.loss.accounting import (
     Accounted,
     Interval,
     by_position,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.models import consumer_config, stream_config
 
-from exporter.signals.coverage import covers, sees_everything
+from exporter.signals.loss.coverage import covers, sees_everything
 
 
 @pytest.mark.parametrize(

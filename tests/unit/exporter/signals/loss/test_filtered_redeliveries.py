@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from exporter.signals.events_input import FilteredCount
-from exporter.signals.filtered_redeliveries import CountState, Known, next_count_state, redelivered
+from exporter.signals.loss.filtered_redeliveries import (
+    CountState,
+    Known,
+    next_count_state,
+    redelivered,
+)
 
 
 def count(matching: int, deliveries: int, pending: int, removed: int = 0) -> FilteredCount:

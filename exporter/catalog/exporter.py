@@ -1,0 +1,88 @@
+"""The exporter itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from exporter.catalog.definition import define
+from exporter.catalog.labels import SYSTEM
+from exporter.metric import Origin, Subject
+
+_EVENT = Origin.EVENT
+
+_exporter = partial(define, subject=Subject.EXPORTER, labels=SYSTEM, origin=Origin.SELF)
+
+# An entry is a name, its help text and one line of facts; the formatter would spread the facts.
+# fmt: off
+
+UP = _exporter("up",
+    "1 when every request of the last poll got a complete response. Do not use it as a guard in a "
+    "rule: it is 0 when a server is down. Use snapshot_age_seconds.")
+SNAPSHOT_AGE_SECONDS = _exporter("snapshot_age_seconds",
+    "Age of the data served for this system. After three poll intervals the measured series are "
+    "dropped. Use it as the guard in rules.")
+POLL_DURATION_SECONDS = _exporter("poll_duration_seconds",
+    "Duration of the last poll, from its first request to the rendered exposition.")
+POLL_ERRORS = _exporter("poll_errors_total",
+    "Errors while polling, by request and by reason from a closed list. "
+    "A reason that never occurred has no series.",
+    labels=(*SYSTEM, "request", "reason"))
+SERVERS_EXPECTED = _exporter("servers_expected",
+    "Servers that should respond: the configured number, else the maximum of the last hour.")
+SERVERS_RESPONDING = _exporter("servers_responding",
+    "Servers that responded in the last poll.")
+REQUEST_SUCCESS = _exporter("request_success",
+    "1 when the request got a complete response in the last poll that made it, else 0. "
+    "Series that depend on a failed request are absent.",
+    labels=(*SYSTEM, "request"))
+REQUEST_DURATION_SECONDS = _exporter("request_duration_seconds",
+    "Duration of the request in the last poll that made it, successful or not.",
+    labels=(*SYSTEM, "request"))
+REQUEST_SKIPPED = _exporter("request_skipped",
+    "1 while a request is skipped on purpose: it would cost the server too much (ceiling), is "
+    "not permitted (permission), or its response would be too large (size).",
+    labels=(*SYSTEM, "request", "reason"))
+PUBLISH_ACK_TAP_ACTIVE = _exporter("publish_ack_tap_active",
+    "1 while the publish-ack tap is subscribed, 0 when it is configured and is not. "
+    "Absent when it is not configured.",
+    origin=_EVENT)
+PUBLISH_ACK_TAP_DROPPED = _exporter("publish_ack_tap_dropped_total",
+    "Messages that the publish-ack tap dropped because it was too slow. While it grows, counts of "
+    "duplicates and rejections are too low.",
+    origin=_EVENT)
+ADVISORIES_CONNECTED_TIMESTAMP_SECONDS = _exporter("advisories_connected_timestamp_seconds",
+    "Time since when advisories have been received without interruption. "
+    "Absent while not subscribed: event counters are then unchanged and prove nothing.",
+    origin=_EVENT)
+CONFIG_LAST_RELOAD_SUCCESS = _exporter("config_last_reload_success",
+    "1 when the last load of the configuration succeeded. 0 when it failed: the previous "
+    "configuration is still in use.",
+    labels=())
+CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS = _exporter("config_last_reload_timestamp_seconds",
+    "Time of the last successful load of the configuration.",
+    labels=())
+FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
+    "1 when the file with the rollups' forecasts is served. 0 when it is missing, unreadable, "
+    "invalid, or older than a week: its forecasts are then absent. "
+    "Absent when no file is configured.",
+    labels=())
+CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
+    "Streams and consumers for which a condition cannot be judged, by the reason: watched too "
+    "briefly, or what it needs is not visible. They have no series of that condition, which "
+    "does not mean that it does not hold.",
+    labels=(*SYSTEM, "condition", "reason"),
+    purpose="For an operator who wants to know what the exporter cannot see.")
+SERIES = _exporter("series",
+    "Series served for this system, after filters, levels and the series limit.")
+SERIES_DROPPED = _exporter("series_dropped_total",
+    "Series dropped because of the series limit, added up over the polls. "
+    "While it grows, the exposition is incomplete.")
+HTTP_DROPPED_CONNECTIONS = _exporter("http_dropped_connections_total",
+    "Connections closed before their request was complete: evicted (at the maximum a new one "
+    "replaces the oldest without a request), refused (all are busy), timeout (the headers did not "
+    "arrive in time), handshake (TLS failed), accept (the system has no descriptor left).",
+    labels=("reason",),
+    purpose="For an engineer whose scrapes fail: whether clients that send nothing fill the server.")
+BUILD_INFO = _exporter("build_info",
+    "Versions of the exporter and of Python as labels; the value is always 1.",
+    labels=("version", "python"))

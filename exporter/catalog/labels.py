@@ -1,0 +1,48 @@
+"""Labels of the metrics, and closed lists of their values."""
+
+from __future__ import annotations
+
+# --- labels: identity only, so that a leader change starts no new series --------------------------
+
+SYSTEM = ("system",)
+ACCOUNT = (*SYSTEM, "account")
+STREAM = (*ACCOUNT, "stream")
+CONSUMER = (*STREAM, "consumer")
+SERVER = (*SYSTEM, "server")
+
+# --- closed lists: values of labels and of numeric states -----------------------------------------
+
+REQUESTS = (
+    "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
+    "statsz", "varz", "healthz", "jsz", "jsz_config", "jsz_account", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
+    "poll", "audit",
+)  # fmt: skip
+
+REASONS = (
+    "timeout", "no_responders", "permission", "malformed", "size", "api_error", "disconnected",
+    "no_jetstream", "no_meta_leader", "other_domain", "http_status", "connection", "threshold",
+    "partial", "internal",
+)  # fmt: skip
+
+SKIP_REASONS = ("ceiling", "permission", "size")
+
+# The index in the tuple is the value of consumer_verdict.
+VERDICTS = (
+    "ok",
+    "idle",
+    "paused",
+    "falling behind",
+    "no worker pulls / not bound",
+    "ack-pending full",
+    "redelivery loop",
+    "ack floor stuck",
+    "losing messages",
+    "no leader",
+    "busy with long jobs",
+)
+
+# The values of the label `condition`, the gravest first.
+STREAM_CONDITIONS = (
+    "no_leader", "full", "diverged", "replica_offline", "mirror_stale", "replica_lagging", "filling",
+)  # fmt: skip
+SERVER_CONDITIONS = ("down", "unhealthy", "storage_high", "clock_off")
