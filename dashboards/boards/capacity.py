@@ -73,12 +73,12 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
              Guide("Time until the first stream is full, by the median forecast.",
                    "Below the threshold: act now, a larger disk takes days.",
                    "The table Streams by date lists it."),
-             steps=capacity_forecast.soon(limits), no_value="no forecast", width=4),
+             steps=capacity_forecast.soon(limits), no_value="no forecast", width=8),
         tile("Age of the forecast", _q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "s",
              Guide("Time since a rollup last succeeded.",
                    "Above the threshold: the forecast is stale, the job does not run.",
                    "Check the log of the rollup job."),
-             steps=rising(bad=limits.of(t.ROLLUP_AGE)), no_value="no rollups", width=4),
+             steps=rising(bad=limits.of(t.ROLLUP_AGE)), no_value="no rollups", width=8),
     )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def _fullest(
         "Coloured: publishes will be rejected, or unread messages discarded.",
         "Find it in the rows below; raise its limit or store less.",
     )
-    return tile(title, expr.max_by(), "percentunit", guide, steps=steps, no_value=no_value, width=4)
+    return tile(title, expr.max_by(), "percentunit", guide, steps=steps, no_value=no_value, width=8)
 
 
 # --- servers --------------------------------------------------------------------------------------

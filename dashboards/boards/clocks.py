@@ -26,7 +26,7 @@ from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
-_stat = partial(tile, width=4, height=6)
+_stat = partial(tile, width=8)
 _WHAT_DEPENDS = """\
 **Depends on the clock of the leader of a stream:** when messages expire (`max_age`, message TTL), how long
 a message id stays in the duplicate window, the timestamp of every message, and the start of a consumer
@@ -69,7 +69,7 @@ def _spread() -> Expression:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     line = rising(bad=limits.of(t.CLOCK_OFFSET))
     return (
-        _stat("Worst offset beyond uncertainty", _certain_offset().max_by(), "s",
+        _stat("Worst certain offset", _certain_offset().max_by(), "s",
               Guide("The largest clock offset of a server, minus its uncertainty.",
                     "Above the threshold: messages expire early or late by as much.",
                     "Check the time synchronisation (NTP, PTP) of that server."),
@@ -88,7 +88,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _what_depends() -> Text:
-    return Text(title="What depends on clocks", content=_WHAT_DEPENDS, width=12, height=6)
+    return Text(title="What depends on clocks", content=_WHAT_DEPENDS, height=5)
 
 
 def _offsets(limits: Limits) -> tuple[Panel, ...]:
@@ -166,11 +166,11 @@ def _consequences() -> tuple[Panel, ...]:
     ack_wait = (_q.now(c.CONSUMER_ACK_WAIT_SECONDS) > 0).min_by("system")
     max_age = (_q.now(c.STREAM_MAX_AGE_SECONDS) > 0).min_by("system")
     return (
-        _share("Offset in the shortest duplicate window", off.over(window),
+        _share("Offset in duplicate window", off.over(window),
                "the shortest duplicate window of all streams"),
-        _share("Offset in the shortest ack_wait", off.over(ack_wait),
+        _share("Offset in ack_wait", off.over(ack_wait),
                "the shortest ack_wait of all consumers"),
-        _share("Offset in the shortest max_age", off.over(max_age),
+        _share("Offset in max_age", off.over(max_age),
                "the shortest max_age of all streams"),
     )  # fmt: skip
 

@@ -161,7 +161,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
             steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
         ),
         _stat(
-            "Ack floor unmoved for", _q.now(c.CONSUMER_ACK_FLOOR_STALLED_SECONDS), "s",
+            "Floor unmoved for", _q.now(c.CONSUMER_ACK_FLOOR_STALLED_SECONDS), "s",
             Guide("Time since the ack floor last moved.",
                   "Many times ack_wait: one message is never acknowledged and holds the floor.",
                   "The panel Blocking message has its sequence; read that message."),
@@ -244,7 +244,7 @@ def _small(
     mapping: ValueMapping | None = None,
     no_value: str = "–",
 ) -> Stat:
-    tile = _stat(title, expr, unit, guide, width=4, height=3, no_value=no_value)
+    tile = _stat(title, expr, unit, guide, width=8, no_value=no_value)
     return replace(tile, mapping=mapping)
 
 

@@ -282,7 +282,7 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     low = q.now(c.STREAM_MAX_AGE_SECONDS) * share
     return (
         TimeSeries(
-            title="Time until unread messages expire",
+            title="Unread messages expire in",
             guide=Guide(
                 "The max_age of the stream minus the lag, and the threshold of the alert. No line "
                 "without lag or without max_age.",
@@ -299,7 +299,7 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Distance from discarded messages",
+            title="Distance to discarding",
             guide=Guide(
                 "Distance of its first unread message from the oldest message of a full stream; 0 is "
                 "discarded next. Only on streams that are nearly full, with discard old.",

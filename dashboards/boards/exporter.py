@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from alerts import thresholds as t
 from dashboards import external_metrics
 from dashboards.boards import exporter_storage
@@ -37,6 +39,7 @@ from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM)
 _q = variables.scope_of(*VARIABLES)
+_third = partial(tile, width=8)  # three in a line
 _INSTANCE = "{{job}} {{instance}}"
 _OF_SYSTEM = "{{system}} {{instance}}"
 
@@ -69,49 +72,49 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
     return (
-        tile("Exporters up", targets.min_by(), "none",
-             Guide("Whether every exporter seen in the shown time is scraped now.",
-                   "Down: alerts and boards of its systems have no data.",
-                   "Check the process, and the page Targets of Prometheus."),
-             mapping=UP_MAPPING),
-        tile("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-             Guide("Share of the systems whose last poll was complete.",
-                   "Below 100 %: some metrics are absent, and absent is not zero.",
-                   "The row Requests shows which request failed, and why."),
-             steps=falling(warn=WHOLE)),
-        tile("Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
-             Guide("Age of the data of the stalest system, from its freshest exporter.",
-                   "Above three poll intervals its series are dropped.",
-                   "Check whether polls fail or take too long."),
-             steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
-        tile("Failing requests", success.equals(0).count_by().or_zero(success), "short",
-             Guide("Requests that failed or got an incomplete response in the last poll.",
-                   "Anything above 0 that stays.",
-                   "The table Requests lists them; the graph beside it shows the reason."),
-             steps=rising(warn=ANY)),
-        tile("Poll errors", errors, "short",
-             Guide("Errors of polls in the shown time.",
-                   "A number that grows with every poll.",
-                   "See Errors by reason."),
-             decimals=0),
-        tile("Series dropped", dropped, "short",
-             Guide("Series dropped because the cap was reached, in the shown time.",
-                   "Anything above 0: the metrics are incomplete.",
-                   "Raise the cap, or exclude unused metrics and assets."),
-             steps=rising(bad=ANY), decimals=0),
-        tile("Configuration loaded", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
-             Guide("Whether the last configuration reload of every exporter succeeded.",
-                   "No: it still uses the one before.",
-                   "Its log names the key; correct the file and reload."),
-             mapping=YES_IS_GOOD),
-        tile("Last reload", _q.age(c.CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS).min_by(), "s",
-             Guide("Time since an exporter last loaded its configuration.",
-                   "Older than your last change: that change is not in use.",
-                   "Reload it, and check Configuration loaded.")),
-        tile("Series served", _q.now(c.SERIES).sum_by(), "short",
-             Guide("Series of all systems, of one exporter each.",
-                   "A sudden step: streams or consumers appeared by the thousands.",
-                   "Check for ephemeral consumers on the board Stream.")),
+        _third("Exporters up", targets.min_by(), "none",
+               Guide("Whether every exporter seen in the shown time is scraped now.",
+                     "Down: alerts and boards of its systems have no data.",
+                     "Check the process, and the page Targets of Prometheus."),
+               mapping=UP_MAPPING),
+        _third("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
+               Guide("Share of the systems whose last poll was complete.",
+                     "Below 100 %: some metrics are absent, and absent is not zero.",
+                     "The row Requests shows which request failed, and why."),
+               steps=falling(warn=WHOLE)),
+        _third("Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
+               Guide("Age of the data of the stalest system, from its freshest exporter.",
+                     "Above three poll intervals its series are dropped.",
+                     "Check whether polls fail or take too long."),
+               steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
+        _third("Failing requests", success.equals(0).count_by().or_zero(success), "short",
+               Guide("Requests that failed or got an incomplete response in the last poll.",
+                     "Anything above 0 that stays.",
+                     "The table Requests lists them; the graph beside it shows the reason."),
+               steps=rising(warn=ANY)),
+        _third("Poll errors", errors, "short",
+               Guide("Errors of polls in the shown time.",
+                     "A number that grows with every poll.",
+                     "See Errors by reason."),
+               decimals=0),
+        _third("Series dropped", dropped, "short",
+               Guide("Series dropped because the cap was reached, in the shown time.",
+                     "Anything above 0: the metrics are incomplete.",
+                     "Raise the cap, or exclude unused metrics and assets."),
+               steps=rising(bad=ANY), decimals=0),
+        _third("Config loaded", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
+               Guide("Whether the last configuration reload of every exporter succeeded.",
+                     "No: it still uses the one before.",
+                     "Its log names the key; correct the file and reload."),
+               mapping=YES_IS_GOOD),
+        _third("Last reload", _q.age(c.CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS).min_by(), "s",
+               Guide("Time since an exporter last loaded its configuration.",
+                     "Older than your last change: that change is not in use.",
+                     "Reload it, and check Configuration loaded.")),
+        _third("Series served", _q.now(c.SERIES).sum_by(), "short",
+               Guide("Series of all systems, of one exporter each.",
+                     "A sudden step: streams or consumers appeared by the thousands.",
+                     "Check for ephemeral consumers on the board Stream.")),
     )  # fmt: skip
 
 
@@ -163,7 +166,7 @@ def _polls(limits: Limits) -> tuple[Panel, ...]:
 def _series() -> tuple[Panel, ...]:
     return (
         TimeSeries(
-            title="Servers expected and responding",
+            title="Servers responding",
             guide=Guide(
                 "Servers that should respond, and that responded to the last poll.",
                 "Responding below expected.",

@@ -12,7 +12,7 @@ from dashboards.panels.tiles import tile
 from dashboards.queries import Scope
 from exporter import catalog as c
 
-_count = partial(tile, steps=plain(), width=3, height=8)
+_count = partial(tile, steps=plain(), width=8)
 
 
 def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
@@ -140,8 +140,7 @@ def _archive_counts(q: Scope) -> tuple[Panel, ...]:
         _count("Series known", q.now(c.ARCHIVE_SERIES), "short",
                Guide("Series that the archive knows.",
                      "A sudden step.",
-                     "Find what was created; ephemeral consumers are the usual cause."),
-               width=2),
+                     "Find what was created; ephemeral consumers are the usual cause.")),
         _count("Last compaction", compacted, "s",
                Guide("Time since a compaction last succeeded.",
                      "Many hours.",

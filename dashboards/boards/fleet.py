@@ -34,6 +34,7 @@ from dashboards.panels.model import (
     StateTimeline,
     Target,
     TimeSeries,
+    Within,
 )
 from dashboards.panels.tiles import tile
 from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unhealthy_longest
@@ -55,11 +56,12 @@ def board(limits: Limits) -> Board:
         description="Is anything broken in JetStream, and where to continue?",
         variables=VARIABLES,
         rows=(
-            Row("Is it broken?", _problems(limits)),
+            Row("Is it broken?", (*_problems(limits), fleet_tables.conditions(_q))),
+            Row("Alerts", (_alert_history(),)),
+            Row("Totals", _sizes()),
             Row("Consumers", (*_consumers(limits), fleet_tables.consumers(_q, limits))),
             Row("Streams", (*_streams(), fleet_tables.streams(_q, limits))),
             Row("Servers", fleet_servers.servers(_q, limits)),
-            Row("Alerts", (_alert_history(),)),
         ),
         annotations=(event_annotations.server_restarts(_q), event_annotations.firing_alerts(_q)),
     )
@@ -78,7 +80,6 @@ def _problems(limits: Limits) -> tuple[Panel, ...]:
         _alerts_firing("Tickets firing", "warning", rising(warn=ANY)),
         _age_of_the_data(limits),
         _complete_polls(),
-        *_sizes(),
     )
 
 
@@ -89,39 +90,39 @@ def _servers_missing() -> Stat:
         Guide("Servers that did not respond to the last poll.",
               "Anything above 0: replicas are missing, and one more may cost the quorum.",
               "Find the server in the row Servers; check its process and its network."),
-        steps=rising(bad=ANY),
+        steps=rising(bad=ANY), links=(Within("Servers"),),
     )  # fmt: skip
 
 
 def _streams_without_leader() -> Stat:
     up = _q.now(c.STREAM_UP)
     return _problem(
-        "Streams without leader", up.equals(0).count_by().or_zero(up), "short",
+        "Without leader", up.equals(0).count_by().or_zero(up), "short",
         Guide("Streams without a leader.",
               "Anything above 0: publishes and deliveries fail.",
               "Bring the missing servers back; more than half of the replicas must be up."),
-        steps=rising(bad=ANY),
+        steps=rising(bad=ANY), links=(Within("What is wrong"),),
     )  # fmt: skip
 
 
 def _unhealthy_consumers() -> Stat:
     verdict = _q.now(c.CONSUMER_VERDICT)
     return _problem(
-        "Unhealthy consumers", ((verdict >= UNHEALTHY[0]) < UNHEALTHY[1]).count_by().or_zero(verdict), "short",
+        "Unwell consumers", ((verdict >= UNHEALTHY[0]) < UNHEALTHY[1]).count_by().or_zero(verdict), "short",
         Guide("Consumers whose verdict is worse than ok, idle, paused or busy with long jobs.",
               "Anything above 0 that stays. The table below lists them with their verdicts.",
               "Open the worst one from the table Consumers."),
-        steps=rising(warn=ANY),
+        steps=rising(warn=ANY), links=(Within("Consumers"),),
     )  # fmt: skip
 
 
 def _messages_lost() -> Stat:
     return _problem(
-        "Messages lost in 24 h", _q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by(), "short",
+        "Lost in 24 h", _q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by(), "short",
         Guide("Messages that limits or retention removed before delivery to a consumer.",
               "Anything above 0: that consumer never gets them.",
               "Find the consumer in the table; raise the limits of the stream or speed it up."),
-        steps=rising(bad=ANY), decimals=0,
+        steps=rising(bad=ANY), decimals=0, links=(Within("Consumers"),),
     )  # fmt: skip
 
 
@@ -135,7 +136,7 @@ def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
         Guide(f"Firing alerts of severity {severity}.",
               "Anything above 0. *No rules* means that Prometheus has not loaded ours.",
               "See the row Alerts; each alert has a runbook."),
-        steps=steps, no_value="no rules",
+        steps=steps, no_value="no rules", links=(Within("Alerts over time"),),
     )  # fmt: skip
 
 
@@ -192,7 +193,7 @@ def _size(title: str, expr: Expression, unit: str, means: str) -> Stat:
         "A sudden step, or a rate that falls to 0: a publisher or a consumer stopped.",
         "Compare with the hour before; find the stream in the rows below.",
     )
-    return tile(title, expr, unit, guide, steps=plain(), width=4, height=3)
+    return tile(title, expr, unit, guide, steps=plain(), width=8)
 
 
 # --- consumers ------------------------------------------------------------------------------------

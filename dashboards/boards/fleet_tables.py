@@ -21,8 +21,35 @@ from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
 _ROWS = 100
+_NEWEST = 50
+_MILLISECONDS = 1000
 # Far above any lag: unhealthy consumers come before those that only lag.
 _UNHEALTHY_FIRST = 1e12
+
+
+def conditions(scope: Scope) -> Table:
+    starts = (
+        c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS,
+        c.STREAM_CONDITION_START_TIMESTAMP_SECONDS,
+        c.SERVER_CONDITION_START_TIMESTAMP_SECONDS,
+    )
+    consumers, streams, servers = (scope.least(start) for start in starts)
+    newest = consumers.or_(streams).or_(servers).top(_NEWEST)
+    return Table(
+        title="What is wrong",
+        guide=Guide(
+            "Every condition of a consumer, a stream or a server that is true now, and since when; "
+            f"the {_NEWEST} newest.",
+            "Any line but busy with long jobs.",
+            "Open the consumer or the stream; for a server see the row Servers.",
+        ),
+        identity=("condition", "stream", "consumer", "server", "account", "system"),
+        columns=(Column("Since", newest * _MILLISECONDS, "dateTimeFromNow"),),
+        sort_by="Since",
+        links=(Target.CONSUMER, Target.STREAM),
+        no_value="nothing",
+        height=8,
+    )
 
 
 def _selected(scope: Scope) -> Expression:
@@ -52,18 +79,6 @@ def consumers(scope: Scope, limits: Limits) -> Table:
             Column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_MAPPING),
             Column("Lag", scope.now(c.CONSUMER_LAG_SECONDS), "s"),
             Column("Pending", scope.now(c.CONSUMER_NUM_PENDING)),
-            Column("Unacked", scope.now(c.CONSUMER_NUM_ACK_PENDING)),
-            Column(
-                "Above floor",
-                scope.now(c.CONSUMER_ACK_FLOOR_GAP_DELIVERIES),
-                steps=rising(warn=limits.of(t.ACK_FLOOR_GAP_DELIVERIES)),
-            ),
-            Column(
-                "Stalled",
-                scope.now(c.CONSUMER_STALLED_SECONDS),
-                "s",
-                steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
-            ),
             Column(
                 "Redelivery",
                 scope.now(c.CONSUMER_REDELIVERY_RATIO),
@@ -79,6 +94,18 @@ def consumers(scope: Scope, limits: Limits) -> Table:
                 "Abandoned",
                 scope.now(c.CONSUMER_EXHAUSTED_MESSAGES),
                 steps=rising(warn=ANY),
+            ),
+            Column("Unacked", scope.now(c.CONSUMER_NUM_ACK_PENDING)),
+            Column(
+                "Above floor",
+                scope.now(c.CONSUMER_ACK_FLOOR_GAP_DELIVERIES),
+                steps=rising(warn=limits.of(t.ACK_FLOOR_GAP_DELIVERIES)),
+            ),
+            Column(
+                "Stalled",
+                scope.now(c.CONSUMER_STALLED_SECONDS),
+                "s",
+                steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
             ),
         ),
         sort_by="Verdict",

@@ -107,7 +107,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _what_is_counted() -> Text:
-    return Text(title="What is counted", content=_WHAT_IS_COUNTED, width=9, height=4)
+    return Text(title="What is counted", content=_WHAT_IS_COUNTED, width=18, height=4)
 
 
 # --- rates ----------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Wrong expected sequence or id",
+            title="Wrong expectations",
             guide=Guide(
                 f"Share of the publishes that were rejected for a wrong expected sequence or "
                 f"message id; the {_FEW} streams with most.",
@@ -244,7 +244,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
     most = _q.peak(c.STREAM_DEDUPE_WINDOW_MESSAGES).top(_FEW)
     return (
         TimeSeries(
-            title="Messages in the duplicate window",
+            title="Messages in the window",
             guide=Guide(
                 f"The server holds at most as many message ids, an estimate; the {_FEW} streams "
                 "with most.",

@@ -166,8 +166,7 @@ def _count(title: str, expr: Expression, means: str, bad: str) -> Stat:
         unit="s" if title in ("Duplicate window", "Oldest message") else "short",
         steps=plain(),
         no_value="–",
-        width=4,
-        height=3,
+        width=8,
     )
 
 

@@ -21,15 +21,18 @@ def server_restarts(scope: Scope) -> Annotation:
     return Annotation("Server restarts", started, "{{server}} started", INFO, value_is_time=True)
 
 
-def _happened(scope: Scope, counter: Metric, name: str, title: str, colour: str) -> Annotation:
+def _happened(
+    scope: Scope, counter: Metric, name: str, title: str, colour: str, *, enabled: bool = True
+) -> Annotation:
     when = scope.now(catalog.EVENT_TIMES[counter]) * _MILLISECONDS
-    return Annotation(name, when, title, colour, value_is_time=True)
+    return Annotation(name, when, title, colour, enabled, value_is_time=True)
 
 
 def stream_events(scope: Scope) -> tuple[Annotation, ...]:
     return (
+        # Disabled by default: a stream that changes its leader often would shade every graph.
         _happened(scope, catalog.STREAM_LEADER_CHANGES, "Elections",
-                  "{{stream}}: new leader", INFO),
+                  "{{stream}}: new leader", INFO, enabled=False),
         _happened(scope, catalog.STREAM_RECREATED, "Streams recreated",
                   "{{stream}}: deleted and recreated", WARN),
         _happened(scope, catalog.STREAM_RESTORES, "Restores",

@@ -11,7 +11,7 @@ from dashboards.panels.colours import Step, ValueMapping
 from streamgauge.promql.expression import Expression, ExpressionError
 
 GRID_COLUMNS = 24
-_LEGEND_LABEL = re.compile(r"{{\s*(\w+)\s*}}")
+LEGEND_LABEL = re.compile(r"{{\s*(\w+)\s*}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Query:
     legend: str = ""
 
     def __post_init__(self) -> None:
-        for label in _LEGEND_LABEL.findall(self.legend):
+        for label in LEGEND_LABEL.findall(self.legend):
             if label not in self.expr.labels:
                 raise ExpressionError(f"legend {self.legend!r}: {self.expr} has no label {label}")
 
@@ -59,6 +59,16 @@ _FILLED = {
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """A link to one panel of the same board."""
+
+    title: str
+
+
+Link = Target | Within
+
+
+@dataclass(frozen=True, slots=True)
 class Override:
     """Display options of the series with one name."""
 
@@ -78,7 +88,7 @@ class Panel:
     unit: str = "short"
     steps: tuple[Step, ...] = ()
     mapping: ValueMapping | None = None
-    links: tuple[Target, ...] = ()
+    links: tuple[Link, ...] = ()
     about_alerts: bool = False  # its series carry alertname, and an alert has a runbook
     no_value: str = "no data"
     decimals: int | None = None
@@ -100,8 +110,8 @@ class TimeSeries(Panel):
 class Stat(Panel):
     """The present value, by an instant query: the last value of a range would outlive its series."""
 
-    width: int = 3
-    height: int = 4
+    width: int = 6
+    height: int = 3
     background: bool = False  # colour the whole tile: for the most important values
     show_label: str = ""  # show this label's value instead of the number
 
@@ -115,7 +125,7 @@ class StatOptions(TypedDict, total=False):
     decimals: int
     show_label: str
     background: bool
-    links: tuple[Target, ...]
+    links: tuple[Link, ...]
     width: int
     height: int
 
@@ -150,7 +160,6 @@ class Column:
     unit: str = "short"
     steps: tuple[Step, ...] = ()
     mapping: ValueMapping | None = None
-    width: int | None = None
     bar: bool = False  # draw the number as a bar from 0 to 1
 
 
@@ -165,6 +174,7 @@ class Table(Panel):
     columns: tuple[Column, ...]
     sort_by: str
     ascending: bool = False
+    links: tuple[Target, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,3 +230,6 @@ class Board:
         titles = [panel.title for panel in found]
         if twice := {title for title in titles if titles.count(title) > 1}:
             raise ValueError(f"board {self.key}: two panels are called {min(twice)}")
+        inner = {link.title for p in found for link in p.links if isinstance(link, Within)}
+        if unknown := inner - set(titles):
+            raise ValueError(f"board {self.key}: a link names no panel: {min(unknown)}")

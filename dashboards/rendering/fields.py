@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dashboards.panels.colours import Step, ValueMapping, plain
+from dashboards.panels.colours import UNKNOWN, Step, ValueMapping, plain
 from dashboards.panels.model import (
+    LEGEND_LABEL,
     BarGauge,
     Heatmap,
     Override,
@@ -125,17 +126,27 @@ def bar_gauge_options() -> Json:
 
 
 def bar_gauge_defaults(panel: BarGauge) -> Json:
-    return _bounds(panel.minimum, panel.maximum)
+    """Grafana shows the legend of a single bar only as a display name."""
+    legends = {query.legend for query in panel.queries}
+    named = {"displayName": _display_name(*legends)} if len(legends) == 1 else {}
+    return named | _bounds(panel.minimum, panel.maximum)
+
+
+def _display_name(legend: str) -> str:
+    return LEGEND_LABEL.sub(r"${__field.labels.\1}", legend)
 
 
 def state_timeline_defaults(_: StateTimeline) -> Json:
+    """Colours come from the value mappings.
+
+    With the colour mode `thresholds` Grafana merges values into threshold ranges and ignores them."""
     custom = {
         "axisPlacement": "auto",
         "fillOpacity": 75,
         "hideFrom": _HIDE_FROM,
         "lineWidth": 0,
     }
-    return {"custom": custom}
+    return {"color": {"mode": "fixed", "fixedColor": UNKNOWN}, "custom": custom}
 
 
 def state_timeline_options() -> Json:

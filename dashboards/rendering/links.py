@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dashboards.panels.model import Board, Panel, Table, Target
+from dashboards.panels.model import Board, Link, Panel, Table, Target, Within
+from dashboards.rendering.layout import panel_id
 from streamgauge.promql.expression import Labels
 
 _KEPT = ("datasource", "job")
@@ -29,9 +30,21 @@ def panel_links(panel: Panel, board: Board, prefix: str) -> list[dict[str, Any]]
     """For the fields of the panel."""
     if isinstance(panel, Table):
         return []  # a table has them at the columns that name the target
-    return [
-        _link(target, _labels_of(panel), board, prefix, "__field.labels") for target in panel.links
-    ]
+    return [_panel_link(link, panel, board, prefix) for link in panel.links]
+
+
+def _panel_link(link: Link, panel: Panel, board: Board, prefix: str) -> dict[str, Any]:
+    if isinstance(link, Within):
+        return _inner_link(link, board, prefix)
+    return _link(link, _labels_of(panel), board, prefix, "__field.labels")
+
+
+def _inner_link(link: Within, board: Board, prefix: str) -> dict[str, Any]:
+    kept = dict.fromkeys((*_KEPT, *(variable.name for variable in board.variables)))
+    parameters = "&".join(f"${{{name}:queryparam}}" for name in kept)
+    shown = f"${{__url_time_range}}&viewPanel={panel_id(link.title)}"
+    url = f"/d/{prefix}{board.key}?{parameters}&{shown}"
+    return {"title": link.title, "url": url, "targetBlank": False}
 
 
 def runbook_link(address: str) -> dict[str, Any]:

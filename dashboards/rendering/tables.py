@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,16 @@ from dashboards.panels.model import Board, Column, Table
 from dashboards.rendering.fields import Json, mappings, thresholds
 from dashboards.rendering.links import column_title, row_link
 
+# Least widths in pixels. Grafana takes 150 for a column without one, and hides the last columns.
+_HEADER_LETTER = 7.3
+_HEADER_ICONS = 40  # sort and filter
+_NARROWEST = 72
+_BAR = 120
+_MAPPED_LETTER = 7.5
+_LABEL_WIDTHS = {"stream": 120, "consumer": 120, "server": 110, "condition": 160}
+# The names that decide come first; these two are the same in most rows.
+_LAST = ("account", "system")
+
 
 def query_letter(index: int) -> str:
     return chr(ord("A") + index)
@@ -17,13 +28,15 @@ def query_letter(index: int) -> str:
 
 def transformations(table: Table) -> list[Json]:
     """Every query returns one frame; rows with the same labels become one."""
-    labels = (*table.identity, *table.shown_labels)
-    order = [*labels, *(_value_field(index) for index in range(len(table.columns)))]
+    labels = _labels(table)
+    values = [_value_field(index) for index in range(len(table.columns))]
+    order = [*(each for each in labels if each not in _LAST), *values]
     titles = {label: column_title(label) for label in labels}
     titles |= {_value_field(i): column.title for i, column in enumerate(table.columns)}
     if len(table.columns) == 1:  # with one query Grafana omits the letter
         order.append("Value")
         titles["Value"] = table.columns[0].title
+    order += [each for each in _LAST if each in labels]
     organize = {
         "excludeByName": {"Time": True, **dict.fromkeys(_hidden(table), True)},
         "includeByName": {},
@@ -31,6 +44,10 @@ def transformations(table: Table) -> list[Json]:
         "renameByName": titles,
     }
     return [{"id": "merge", "options": {}}, {"id": "organize", "options": organize}]
+
+
+def _labels(table: Table) -> tuple[str, ...]:
+    return (*table.identity, *table.shown_labels)
 
 
 def _hidden(table: Table) -> Iterator[str]:
@@ -65,7 +82,8 @@ def table_options(table: Table) -> Json:
 
 def table_overrides(table: Table, board: Board, prefix: str) -> list[Json]:
     columns = [_override(c.title, _column_properties(c)) for c in table.columns if c.title]
-    return [*columns, *_linked(table, board, prefix)]
+    labels = [_override(column_title(name), _label_properties(name)) for name in _labels(table)]
+    return [*columns, *labels, *_linked(table, board, prefix)]
 
 
 def _linked(table: Table, board: Board, prefix: str) -> Iterator[Json]:
@@ -81,14 +99,32 @@ def _column_properties(column: Column) -> Iterator[Json]:
     yield _property("thresholds", thresholds(column.steps or plain()))
     if column.mapping is not None:
         yield _property("mappings", mappings(column.mapping))
+    yield _property("custom.minWidth", _least_width(column))
     if column.bar:
         yield from (_property("min", 0), _property("max", 1))
         cell: dict[str, Any] = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
         yield _property("custom.cellOptions", cell)
-    elif column.mapping is not None or len(column.steps) > 1:
+    elif column.mapping is not None:
+        yield _property("custom.cellOptions", {"type": "color-background", "mode": "basic"})
+        yield _property("custom.align", "left")
+    elif len(column.steps) > 1:
         yield _property("custom.cellOptions", {"type": "color-text"})
-    if column.width is not None:
-        yield _property("custom.width", column.width)
+
+
+def _label_properties(label: str) -> Iterator[Json]:
+    header = _header_width(column_title(label))
+    yield _property("custom.minWidth", max(header, _LABEL_WIDTHS.get(label, _NARROWEST)))
+
+
+def _least_width(column: Column) -> int:
+    texts = column.mapping.values if column.mapping else ()
+    longest = max((len(each.text) for each in texts), default=0)
+    widest = max(_header_width(column.title), round(longest * _MAPPED_LETTER + 16))
+    return max(widest, _BAR if column.bar else _NARROWEST)
+
+
+def _header_width(title: str) -> int:
+    return math.ceil(len(title) * _HEADER_LETTER + _HEADER_ICONS)
 
 
 def _override(name: str, properties: Iterator[Json]) -> Json:
