@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from exporter.idle_schedule import IdleSchedule
 from exporter.subscription_counts import SubscriptionCounts
 
 # gc=False: these cannot be part of a reference cycle. 100,000 tracked objects would make every full
@@ -48,11 +49,19 @@ NO_THRESHOLDS = Thresholds()
 
 
 class OwnerNotes(Struct, frozen=True, gc=False):
-    """Audit settings that the owner set in the asset's metadata (io.streamgauge.*)."""
+    """What the owner declares in the asset's metadata (io.streamgauge.*)."""
 
-    ignore: tuple[str, ...] = ()  # codes of checks to suppress for this asset
+    owner: str = ""
+    team: str = ""
+    severity: str = ""  # the highest severity of alerts about this asset
+    ignore: tuple[str, ...] = ()  # codes of checks and names of alerts to suppress, or "all"
+    long_jobs: float | None = None  # seconds that one message may take
+    idle_schedule: IdleSchedule | None = None
+    back_pressure: bool = False  # a full stream that discards new messages is intended
+    idempotent_writers: bool = False  # duplicates and conflicts are intended
     publish_retry_horizon: float | None = None  # seconds that its publishers retry
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()  # keys with an invalid value
+    unknown: tuple[str, ...] = ()  # keys that this kind of asset does not have
 
 
 NO_NOTES = OwnerNotes()

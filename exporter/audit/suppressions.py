@@ -10,6 +10,9 @@ from exporter.audit.context import AuditContext
 from exporter.audit.report import MutedBy, UnknownIgnore
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
+ALL = "all"
+_ALERT = "JetStream"  # alerts may be ignored too: their rules do that
+
 
 @dataclass(frozen=True, slots=True)
 class Suppressions:
@@ -38,9 +41,9 @@ class Suppressions:
         if code in self.everywhere:
             return MutedBy.SETTINGS
         stream = (finding.account, finding.stream)
-        if finding.consumer and code in self.consumers.get((*stream, finding.consumer), ()):
+        if finding.consumer and _has(self.consumers.get((*stream, finding.consumer), ()), code):
             return MutedBy.CONSUMER
-        return MutedBy.STREAM if code in self.streams.get(stream, ()) else None
+        return MutedBy.STREAM if _has(self.streams.get(stream, ()), code) else None
 
     def unknown_ignores(self, known: frozenset[str]) -> tuple[UnknownIgnore, ...]:
         """Ignored codes that match no check, most likely misspelt."""
@@ -50,7 +53,18 @@ class Suppressions:
         for code in self.everywhere - known:
             yield UnknownIgnore(code, MutedBy.SETTINGS.value)
         for (_, stream), codes in self.streams.items():
-            yield from (UnknownIgnore(code, stream) for code in codes if code not in known)
+            yield from (UnknownIgnore(code, stream) for code in _unknown(codes, known))
         for (_, stream, consumer), codes in self.consumers.items():
             name = f"{stream} > {consumer}"
-            yield from (UnknownIgnore(code, name) for code in codes if code not in known)
+            yield from (UnknownIgnore(code, name) for code in _unknown(codes, known))
+
+
+def _has(ignored: tuple[str, ...], code: str) -> bool:
+    return code in ignored or ALL in ignored
+
+
+def _unknown(ignored: tuple[str, ...], known: frozenset[str]) -> Iterator[str]:
+    """Names of alerts are not known here."""
+    return (
+        one for one in ignored if one not in known and one != ALL and not one.startswith(_ALERT)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from exporter.catalog.definition import define
-from exporter.catalog.labels import CONSUMER
+from exporter.catalog.labels import CONSUMER, OWNER_LABELS
 from exporter.metric import Kind, Level, Origin, Subject
 
 _FULL = Level.FULL
@@ -95,7 +95,8 @@ CONSUMER_CONFIG_FINDING = _consumer("consumer_config_finding",
     labels=(*CONSUMER, "check", "severity"), kind=Kind.INFO, level=_FULL, origin=_DERIVED)
 CONSUMER_INFO = _consumer("consumer_info",
     "Properties of the consumer as labels; the value is always 1. A leader change or an edit starts "
-    "a new series, so join on the identity labels only.",
+    "a new series, so join on the identity labels only. The owner's labels are present where the "
+    "metadata sets them.",
     labels=(*CONSUMER, "durable", "kind", "ack_policy", "deliver_policy", "replay_policy",
-            "filtered", "priority_policy", "flow_control", "leader", "replicas"),
+            "filtered", "priority_policy", "flow_control", "leader", "replicas", *OWNER_LABELS),
     source="consumer info: config, cluster")

@@ -9,6 +9,9 @@ ACCOUNT = (*SYSTEM, "account")
 STREAM = (*ACCOUNT, "stream")
 CONSUMER = (*STREAM, "consumer")
 SERVER = (*SYSTEM, "server")
+# What owners declare in metadata: on an info series only where it is set.
+OWNER_LABELS = ("owner", "team", "severity", "ignore")
+WRITER_LABELS = ("back_pressure", "idempotent_writers")
 
 # --- closed lists: values of labels and of numeric states -----------------------------------------
 

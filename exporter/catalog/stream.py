@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from exporter.catalog.definition import define, last_event_of
-from exporter.catalog.labels import STREAM
+from exporter.catalog.labels import OWNER_LABELS, STREAM, WRITER_LABELS
 from exporter.metric import Origin, Subject
 
 _DERIVED = Origin.DERIVED
@@ -213,7 +213,8 @@ STREAM_CONFIG_FINDINGS = _stream("stream_config_findings",
     labels=(*STREAM, "check", "severity"), origin=_DERIVED)
 STREAM_INFO = _stream("stream_info",
     "Properties of the stream as labels; the value is always 1. A leader change or an edit starts "
-    "a new series, so join on the identity labels only.",
+    "a new series, so join on the identity labels only. The owner's labels are present where the "
+    "metadata sets them.",
     labels=(*STREAM, "retention", "discard", "storage", "compression", "kind", "leader",
-            "raft_group", "replicas", "mirror"),
+            "raft_group", "replicas", "mirror", *OWNER_LABELS, *WRITER_LABELS),
     source="stream info: config, cluster")

@@ -9,11 +9,14 @@ from typing import Generic, TypeVar
 from exporter import catalog
 from exporter.exposition.text_format import Column, head_ending
 from exporter.metric import Metric
-from exporter.model import Consumer, Stream
+from exporter.model import NO_NOTES, Consumer, OwnerNotes, Stream
 from exporter.samples.rows import JoinedHeads, yes_no
 
-_CONSUMER_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) :]
-_STREAM_LABELS = catalog.STREAM_INFO.labels[len(catalog.STREAM) :]
+_OWNER = len(catalog.OWNER_LABELS)
+_CONSUMER_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) : -_OWNER]
+_STREAM_LABELS = catalog.STREAM_INFO.labels[
+    len(catalog.STREAM) : -_OWNER - len(catalog.WRITER_LABELS)
+]
 
 Row = TypeVar("Row", Stream, Consumer)
 Facts = tuple[object, ...]
@@ -80,7 +83,9 @@ def _stream_ending(row: Stream) -> str:
         "replicas": str(config.replicas),
         "mirror": config.mirror,
     }
-    return head_ending(_STREAM_LABELS, [values[name] for name in _STREAM_LABELS])
+    return head_ending(_STREAM_LABELS, [values[name] for name in _STREAM_LABELS]) + _owner_ending(
+        config.notes
+    )
 
 
 def _consumer_facts(row: Consumer) -> Facts:
@@ -103,4 +108,22 @@ def _consumer_ending(row: Consumer) -> str:
         "leader": row.leader,
         "replicas": str(config.replicas or len(row.replicas) + 1),
     }
-    return head_ending(_CONSUMER_LABELS, [values[name] for name in _CONSUMER_LABELS])
+    return head_ending(
+        _CONSUMER_LABELS, [values[name] for name in _CONSUMER_LABELS]
+    ) + _owner_ending(config.notes)
+
+
+def _owner_ending(notes: OwnerNotes) -> str:
+    """Only what is set: most assets have no owner in their metadata."""
+    if notes is NO_NOTES:
+        return ""
+    values = {
+        "owner": notes.owner,
+        "team": notes.team,
+        "severity": notes.severity,
+        "ignore": ",".join(notes.ignore),
+        "back_pressure": "true" if notes.back_pressure else "",
+        "idempotent_writers": "true" if notes.idempotent_writers else "",
+    }
+    names = [name for name, value in values.items() if value]
+    return head_ending(names, [values[name] for name in names])

@@ -11,11 +11,11 @@ from exporter.audit.context import AuditContext
 from exporter.audit.findings import consumer_finding, stream_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import listed
-from exporter.model import ConsumerConfig, StreamConfig, Thresholds
+from exporter.model import ConsumerConfig, StreamConfig
 
 # Metadata needs server 2.10.
 _SINCE: Final = "2.10"
-_WHY: Final = "The owner expects a warning, but this limit has no effect."
+_WHY: Final = "The owner relies on this key, but it has no effect."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def unreadable_limit_check(code: str, asset: LimitedAsset) -> Check:
         code=code,
         severity=Severity.WARN,
         subject=asset.subject,
-        title=f"A limit in the {asset.subject}'s metadata has an invalid value",
-        meaning="The value of a limit in the metadata cannot be parsed.",
+        title=f"A key in the {asset.subject}'s metadata has an invalid value",
+        meaning="The value of a limit or of an owner's note in the metadata cannot be parsed.",
         condition=(
             "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is not a "
-            "number, duration or boolean as required."
+            "number, duration, boolean, severity or schedule as required."
         ),
         why=_WHY,
         remedy=(
@@ -93,16 +93,19 @@ def unreadable_limit_check(code: str, asset: LimitedAsset) -> Check:
 def unknown_limit_check(code: str, asset: LimitedAsset) -> Check:
     def find(context: AuditContext) -> Iterator[Finding]:
         for row, config in asset.rows(context):
-            if keys := _unknown_keys(config.thresholds, asset.keys):
-                yield asset.finding(row, f"unknown {asset.subject} limit {listed(keys)}")
+            if keys := _unknown_keys(config, asset.keys):
+                yield asset.finding(row, f"unknown {asset.subject} key {listed(keys)}")
 
     return Check(
         code=code,
         severity=Severity.INFO,
         subject=asset.subject,
-        title=f"The {asset.subject}'s metadata has an unknown limit",
-        meaning="A key of the owner's limits in the metadata is unknown.",
-        condition=f"The metadata has a key io.nats.monitor.* that is not a {asset.subject} limit.",
+        title=f"The {asset.subject}'s metadata has an unknown key",
+        meaning="A key of the owner's limits or notes in the metadata is unknown.",
+        condition=(
+            "The metadata has a key io.nats.monitor.* or io.streamgauge.* that a "
+            f"{asset.subject} does not have."
+        ),
         why=f"The key is probably misspelt. {_WHY}",
         remedy=(
             "Correct the key. The keys are in the documentation of Streamgauge and of nats server "
@@ -121,8 +124,10 @@ def _unreadable_keys(config: StreamConfig | ConsumerConfig, known: Set[str]) -> 
     return (*limits, *(f"io.streamgauge.{name}" for name in config.notes.unreadable))
 
 
-def _unknown_keys(thresholds: Thresholds, known: Set[str]) -> tuple[str, ...]:
-    if not thresholds.limits and not thresholds.unreadable:
+def _unknown_keys(config: StreamConfig | ConsumerConfig, known: Set[str]) -> tuple[str, ...]:
+    limits, notes = config.thresholds, config.notes
+    if not limits.limits and not limits.unreadable and not notes.unknown:
         return ()
-    names = [*(name for name, _ in thresholds.limits), *thresholds.unreadable]
-    return tuple(f"io.nats.monitor.{name}" for name in sorted(names) if name not in known)
+    names = [*(name for name, _ in limits.limits), *limits.unreadable]
+    unknown = [f"io.nats.monitor.{name}" for name in sorted(names) if name not in known]
+    return (*unknown, *(f"io.streamgauge.{name}" for name in notes.unknown))

@@ -7,6 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
+from exporter.idle_schedule import IdleSchedule
 from exporter.signals.delivery_stall import NO_WORKER_SECONDS
 from exporter.signals.window import Point
 
@@ -34,3 +35,5 @@ class Evidence(Struct, frozen=True, gc=False):
     shows_work: bool = True  # in-progress acks would be visible
     behind_since: float | None = None  # the backlog grows
     rising_since: float | None = None  # it rose, but was not watched long enough to judge
+    long_jobs_seconds: float = 0.0  # the owner: one message may take that long
+    schedule: IdleSchedule | None = None  # the owner: when workers are expected

@@ -122,6 +122,8 @@ def _gather(
         point.acks is not None or _would_show_work(before, row),
         None if trend is None else trend.since,
         None if trend is None else _rising_since(trend, point.at),
+        (config.notes.long_jobs or 0.0) if config else 0.0,
+        config.notes.idle_schedule if config else None,
     )
 
 

@@ -21,6 +21,8 @@ _LOOP_SECONDS = 60.0
 _HELD_LOOP_RATIO = 0.25
 # Fewer new messages than this share of max_ack_pending in the window do not end a full one.
 _TRICKLE = 0.1
+# A cron expression may begin or end at every minute.
+_SCHEDULE_SECONDS = 60.0
 
 
 def losing_since(evidence: Evidence) -> float | None:
@@ -37,7 +39,7 @@ def full_since(evidence: Evidence, *, held: bool) -> float | None:
     if evidence.num_pending == 0 or evidence.paused or not is_at_ack_limit(evidence):
         return None
     since = evidence.no_new_since
-    late = evidence.now.at - since > _full_deadline(evidence.ack_wait_seconds)
+    late = evidence.now.at - since > _full_deadline(evidence)
     return since if late or (held and _trickles(evidence)) else None
 
 
@@ -46,8 +48,10 @@ def is_at_ack_limit(evidence: Evidence) -> bool:
     return most is not None and evidence.num_ack_pending >= most
 
 
-def _full_deadline(ack_wait: float | None) -> float:
-    return WINDOW_SECONDS if ack_wait is None else min(ack_wait, WINDOW_SECONDS)
+def _full_deadline(evidence: Evidence) -> float:
+    wait = evidence.ack_wait_seconds
+    deadline = WINDOW_SECONDS if wait is None else min(wait, WINDOW_SECONDS)
+    return max(deadline, evidence.long_jobs_seconds)
 
 
 def _trickles(evidence: Evidence) -> bool:
@@ -95,7 +99,11 @@ def stuck_since(evidence: Evidence) -> float | None:
     if wait is None or evidence.floor_exhausted or evidence.num_ack_pending == 0:
         return None
     since = evidence.floor_since
-    return since if evidence.now.at - since > STUCK_ACK_WAITS * wait else None
+    return since if evidence.now.at - since > _stuck_deadline(evidence, wait) else None
+
+
+def _stuck_deadline(evidence: Evidence, ack_wait: float) -> float:
+    return max(STUCK_ACK_WAITS * ack_wait, evidence.long_jobs_seconds)
 
 
 def no_worker_since(evidence: Evidence) -> float | None:
@@ -105,7 +113,13 @@ def no_worker_since(evidence: Evidence) -> float | None:
     now, since = evidence.now.at, _no_worker_start(evidence)
     if now - since <= _no_worker_deadline(evidence) or evidence.at_work_until >= now:
         return None
-    return since
+    if evidence.schedule is None:
+        return since
+    # Counts from the last time at which the owner's schedule began to expect a worker.
+    expected = evidence.schedule.expected_since(now)
+    if expected is None or now - expected <= _no_worker_deadline(evidence):
+        return None
+    return max(since, expected)
 
 
 def _no_worker_start(evidence: Evidence) -> float:
@@ -114,9 +128,12 @@ def _no_worker_start(evidence: Evidence) -> float:
 
 def _no_worker_deadline(evidence: Evidence) -> float:
     """A client with unacked messages may still process them until ack_wait ends."""
+    deadline = evidence.no_worker_seconds
+    if evidence.schedule is not None:
+        deadline = max(deadline, evidence.schedule.pause_seconds)
     if evidence.num_ack_pending > 0:
-        return max(evidence.no_worker_seconds, evidence.ack_wait_seconds or 0.0)
-    return evidence.no_worker_seconds
+        return max(deadline, evidence.ack_wait_seconds or 0.0, evidence.long_jobs_seconds)
+    return deadline
 
 
 def is_idle(evidence: Evidence) -> bool:
@@ -137,11 +154,13 @@ def seconds_to_deadlines(evidence: Evidence) -> list[float]:
     left, wait, now = [], evidence.ack_wait_seconds, evidence.now.at
     if evidence.num_pending > 0 and not evidence.paused:
         if is_at_ack_limit(evidence):
-            left.append(_full_deadline(wait) + evidence.no_new_since - now)
+            left.append(_full_deadline(evidence) + evidence.no_new_since - now)
         if not evidence.reachable:
             left.append(_no_worker_deadline(evidence) + _no_worker_start(evidence) - now)
+            if evidence.schedule is not None and evidence.schedule.cron:
+                left.append(_SCHEDULE_SECONDS)
     if evidence.num_ack_pending > 0 and wait is not None:
-        left.append(STUCK_ACK_WAITS * wait + evidence.floor_since - now)
+        left.append(_stuck_deadline(evidence, wait) + evidence.floor_since - now)
     if evidence.at_work_until > -inf or evidence.doubted_until > -inf:
         left.append(max(evidence.at_work_until, evidence.doubted_until) - now)
     if evidence.rising_since is not None:

@@ -17,7 +17,7 @@ from exporter.model import (
     StreamConfig,
     StreamOrigin,
 )
-from exporter.sources.decoding.owner_notes import owner_notes
+from exporter.sources.decoding.owner_notes import consumer_notes, stream_notes
 from exporter.sources.decoding.owner_thresholds import owner_thresholds
 from exporter.sources.decoding.wire import (
     WireCluster,
@@ -135,7 +135,7 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         discard_new_per_subject=wire.discard_new_per_subject,
         republish=wire.republish is not None,
         transformed=_transforms(wire),
-        notes=owner_notes(wire.metadata),
+        notes=stream_notes(wire.metadata),
     )
 
 
@@ -171,7 +171,7 @@ def consumer_config(wire: WireConsumerConfig) -> ConsumerConfig:
         sample_percent=_percent(wire.sample_freq),
         max_batch=positive(wire.max_batch),
         rate_limit_bits=positive(wire.rate_limit_bps),
-        notes=owner_notes(wire.metadata),
+        notes=consumer_notes(wire.metadata),
     )
 
 

@@ -257,6 +257,10 @@ def unreadable_thresholds(
         f"{row.name}: {key}"
         for row in configured
         if row.config is not None
-        for key in (*row.config.thresholds.unreadable, *row.config.notes.unreadable)
+        for key in (
+            *row.config.thresholds.unreadable,
+            *row.config.notes.unreadable,
+            *row.config.notes.unknown,
+        )
     ]
     return (Fault(request, "threshold", len(names), names[0]),) if names else ()

@@ -15,6 +15,7 @@ from streamgauge.demo.history.servers import leaders
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask, since_exporter_start, steps_at
 from streamgauge.demo.history.verdict import verdicts
 
+_NO_OWNER: Final = ("",) * len(c.OWNER_LABELS)
 _CAUSES: Final = {"slow": 1, "poison": 4}
 
 
@@ -133,4 +134,4 @@ def _record_identity(recording: Recording, flow: ConsumerFlow, who: tuple[str, .
         labels = (flow.plan.name, "push" if flow.plan.push else "pull", "explicit", "all", "instant",
                   "false", "none", "false", server, str(stream.replicas))  # fmt: skip
         led = flow.exists & (leading == place)
-        recording.add(c.CONSUMER_INFO, (*who, *labels), only(led, 1))
+        recording.add(c.CONSUMER_INFO, (*who, *labels, *_NO_OWNER), only(led, 1))

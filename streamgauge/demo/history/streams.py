@@ -13,6 +13,7 @@ from streamgauge.demo.history.servers import is_down, leaders
 from streamgauge.demo.history.stream_flow import StreamFlow
 from streamgauge.demo.history.time_grid import Floats, chance, since_exporter_start, steps_at
 
+_NO_OWNER: Final = ("",) * len((*c.OWNER_LABELS, *c.WRITER_LABELS))
 _FULL: Final = "10077"  # the server's code for: maximum messages or bytes exceeded
 
 
@@ -113,7 +114,7 @@ def _record_replicas(
         led = leading == place if plan.replicas > 1 else np.full(len(grid), place == plan.leader)
         labels = (plan.retention, plan.discard, "file", "none", kind, server,
                   f"S-R{plan.replicas}F-{plan.name[:4]}", str(plan.replicas), "")  # fmt: skip
-        recording.add(c.STREAM_INFO, (*who, *labels), only(led, 1))
+        recording.add(c.STREAM_INFO, (*who, *labels, *_NO_OWNER), only(led, 1))
         if plan.replicas > 1:
             follows, down = ~led, is_down(grid, server)
             recording.add(c.STREAM_REPLICA_OFFLINE, (*who, server), only(follows, down))

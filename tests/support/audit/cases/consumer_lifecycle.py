@@ -204,8 +204,8 @@ CASES: Final = (
     ),
     pair(
         "consumer-limit-unreadable",
-        "io.streamgauge.publish-retry-horizon",
-        {"notes": OwnerNotes(unreadable=("publish-retry-horizon",))},
+        "io.streamgauge.long-jobs",
+        {"notes": OwnerNotes(unreadable=("long-jobs",))},
         {"thresholds": Thresholds(unreadable=("last-akc-critical",))},
     ),
     pair(
@@ -213,6 +213,12 @@ CASES: Final = (
         "io.nats.monitor.lag-critical",
         {"thresholds": Thresholds((("lag-critical", 60.0),))},
         {"thresholds": Thresholds((("waiting-critical", 60.0),))},
+    ),
+    pair(
+        "consumer-limit-unknown",
+        "io.streamgauge.back-pressure",
+        {"notes": OwnerNotes(unknown=("back-pressure",))},
+        {"notes": OwnerNotes(unreadable=("long-jobs",))},
     ),
     Case(
         "ack-wait-over-retention",

@@ -136,12 +136,22 @@ def test_a_check_that_breaks_does_not_cost_the_others() -> None:
         ),
         (audit_context(stream(), muted_consumer("a-check")), (None, MutedBy.CONSUMER)),
         (audit_context(muted_stream("another"), muted_consumer("another")), (None, None)),
+        (audit_context(stream(), muted_consumer("all")), (None, MutedBy.CONSUMER)),
+        (audit_context(muted_stream("JetStreamStreamFull"), consumer("worker")), (None, None)),
         (
             audit_context(stream(), settings=AuditSettings(ignore=("a-check",))),
             (MutedBy.SETTINGS, MutedBy.SETTINGS),
         ),
     ],
-    ids=["not muted", "the stream", "the consumer", "another check", "the configuration"],
+    ids=[
+        "not muted",
+        "the stream",
+        "the consumer",
+        "another check",
+        "all",
+        "an alert",
+        "the configuration",
+    ],
 )
 def test_muted_findings_stay_in_the_report(
     polled: AuditContext, muted: tuple[MutedBy | None, MutedBy | None]

@@ -25,6 +25,7 @@ from exporter.model import (
     AccountUsage,
     Consumer,
     MetaGroup,
+    OwnerNotes,
     Replica,
     Server,
     Stream,
@@ -224,6 +225,36 @@ def test_a_silent_consumer_has_only_up_and_info() -> None:
     }
     assert values_of(samples, catalog.CONSUMER_UP, consumer="worker") == [0]
     assert values_of(samples, catalog.CONSUMER_NUM_PENDING) == [0]
+
+
+def test_owners_are_labels_of_the_info_series_only_where_they_are_set() -> None:
+    owned = OwnerNotes(
+        owner='A "B"', team="billing", severity="warning", ignore=("JetStreamStreamFull", "no-ack"),
+        back_pressure=True, idempotent_writers=True,
+    )  # fmt: skip
+    theirs = OwnerNotes(team="billing", long_jobs=60.0)
+    samples = shown(
+        stream(config=stream_config(notes=owned)),
+        stream("PLAIN"),
+        consumer(config=consumer_config(notes=theirs)),
+    )
+    names = {*catalog.OWNER_LABELS, *catalog.WRITER_LABELS}
+    found = {
+        sample.labels.get("consumer") or sample.labels["stream"]: {
+            name: value for name, value in sample.labels.items() if name in names
+        }
+        for sample in samples
+        if sample.name in (catalog.STREAM_INFO.name, catalog.CONSUMER_INFO.name)
+    }
+    assert found == {
+        "ORDERS": {
+            "owner": 'A "B"', "team": "billing", "severity": "warning",
+            "ignore": "JetStreamStreamFull,no-ack", "back_pressure": "true",
+            "idempotent_writers": "true",
+        },
+        "PLAIN": {},
+        "worker": {"team": "billing"},
+    }  # fmt: skip
 
 
 def test_an_asset_of_unknown_configuration_has_no_info() -> None:

@@ -6,9 +6,10 @@ import pytest
 from support.exporter.models import stream
 from support.exporter.models import stream_config as model_config
 
-from exporter.model import NO_NOTES
+from exporter.idle_schedule import IdleSchedule
+from exporter.model import NO_NOTES, OwnerNotes
 from exporter.sources.decoding.decode import consumer_config, stream_config
-from exporter.sources.decoding.owner_notes import owner_notes
+from exporter.sources.decoding.owner_notes import consumer_notes, stream_notes
 from exporter.sources.decoding.wire import (
     WireConsumer,
     WireConsumerConfig,
@@ -24,7 +25,8 @@ from exporter.sources.servers.snapshot import unreadable_thresholds
 
 @pytest.mark.parametrize("metadata", [{}, {"owner": "orders"}, {"io.nats.monitor.x": "1"}])
 def test_metadata_of_others_is_no_note(metadata: dict[str, str]) -> None:
-    assert owner_notes(metadata) is NO_NOTES
+    assert stream_notes(metadata) is NO_NOTES
+    assert consumer_notes(metadata) is NO_NOTES
 
 
 @pytest.mark.parametrize(
@@ -33,26 +35,64 @@ def test_metadata_of_others_is_no_note(metadata: dict[str, str]) -> None:
         ("no-ack", ("no-ack",)),
         ("b-check, a-check", ("a-check", "b-check")),
         (" A-Check\nb-check,,", ("a-check", "b-check")),
+        ("JetStreamStreamFull, ALL", ("JetStreamStreamFull", "all")),
         ("", ()),
     ],
 )
 def test_codes_to_ignore_may_be_written_as_people_write_lists(
     text: str, codes: tuple[str, ...]
 ) -> None:
-    assert owner_notes({"io.streamgauge.ignore": text}).ignore == codes
+    assert stream_notes({"io.streamgauge.ignore": text}).ignore == codes
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("10m", 600.0), ("1h30m", 5400.0), ("x", None), ("0s", None), ("", None)]
 )
 def test_the_horizon_of_publishers_is_a_time(text: str, seconds: float | None) -> None:
-    notes = owner_notes({"io.streamgauge.publish-retry-horizon": text})
+    notes = stream_notes({"io.streamgauge.publish-retry-horizon": text})
     assert notes.publish_retry_horizon == seconds
     assert notes.unreadable == (() if seconds else ("publish-retry-horizon",))
 
 
 def test_an_unknown_note_is_reported() -> None:
-    assert owner_notes({"io.streamgauge.ignroe": "no-ack"}).unreadable == ("ignroe",)
+    notes = stream_notes({"io.streamgauge.ignroe": "no-ack", "io.streamgauge.long-jobs": "5m"})
+    assert notes == OwnerNotes(unknown=("ignroe", "long-jobs"))
+    assert consumer_notes({"io.streamgauge.back-pressure": "true"}).unknown == ("back-pressure",)
+
+
+def test_all_notes_of_a_stream_and_of_a_consumer_are_decoded() -> None:
+    both = {"owner": " Ann ", "team": "billing", "severity": "Warning", "ignore": "all"}
+    of_stream = {"back-pressure": "true", "idempotent-writers": "1"}
+    of_consumer = {"long-jobs": "20m", "idle-schedule": "25h"}
+    known = {"owner": "Ann", "team": "billing", "severity": "warning", "ignore": ("all",)}
+    assert stream_notes(keys(both | of_stream)) == OwnerNotes(
+        **known, back_pressure=True, idempotent_writers=True
+    )
+    assert consumer_notes(keys(both | of_consumer)) == OwnerNotes(
+        **known, long_jobs=1200.0, idle_schedule=IdleSchedule(pause_seconds=90000.0)
+    )
+
+
+def keys(notes: dict[str, str]) -> dict[str, str]:
+    return {f"io.streamgauge.{name}": text for name, text in notes.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("owner", ""), ("owner", "x" * 129), ("team", "a\x1bb"), ("severity", "page"),
+        ("ignore", "no ack!"), ("ignore", "x-" * 600), ("long-jobs", "20"), ("long-jobs", "0s"),
+        ("idle-schedule", "at night"), ("idle-schedule", "* 25 * * *"),
+    ],
+)  # fmt: skip
+def test_a_note_with_an_invalid_value_is_reported_and_has_no_effect(name: str, text: str) -> None:
+    assert consumer_notes({f"io.streamgauge.{name}": text}) == OwnerNotes(unreadable=(name,))
+
+
+@pytest.mark.parametrize("name", ["back-pressure", "idempotent-writers"])
+def test_a_switch_is_true_or_false(name: str) -> None:
+    assert stream_notes({f"io.streamgauge.{name}": "false"}) == NO_NOTES
+    assert stream_notes({f"io.streamgauge.{name}": "maybe"}).unreadable == (name,)
 
 
 def test_a_stream_has_the_fields_that_checks_need() -> None:
@@ -126,7 +166,7 @@ def test_equal_configurations_of_two_consumers_are_one_object() -> None:
 
 
 def test_a_note_that_cannot_be_read_is_a_fault_of_the_poll() -> None:
-    notes = owner_notes({"io.streamgauge.publish-retry-horizon": "soon"})
+    notes = stream_notes({"io.streamgauge.publish-retry-horizon": "soon"})
     rows = (stream(config=model_config(notes=notes)),)
     (fault,) = unreadable_thresholds("consumer_list", rows, ())
     assert (fault.reason, fault.count) == ("threshold", 1)

@@ -82,7 +82,8 @@ def test_every_name_and_label_is_the_catalogues() -> None:
         bucket = {"le"} if each.name.endswith("_bucket") else set()
         assert labels <= {*metric.labels, *bucket}, each.name
         # An empty value is no label, as in Prometheus; the identity is never empty.
-        assert {*metric.labels} - labels <= {"tier", "domain", "mirror"}, each.name
+        missing = {"tier", "domain", "mirror", *catalog.OWNER_LABELS, *catalog.WRITER_LABELS}
+        assert {*metric.labels} - labels <= missing, each.name
         assert dict(each.labels)["__name__"] == each.name
 
 

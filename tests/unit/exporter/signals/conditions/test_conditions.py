@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.exporter.models import NOW
 
+from exporter.idle_schedule import IdleSchedule
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.judge import judge
@@ -65,6 +66,8 @@ def evidence(**changes: Any) -> Evidence:
     return Evidence(**{**plain, **changes})
 
 
+HOURLY = IdleSchedule(pause_seconds=3600.0)
+NEVER_NOW = IdleSchedule(cron=(frozenset(),) * 5)
 FULL: dict[str, Any] = {"num_ack_pending": 100, "num_pending": 5}
 STUCK: dict[str, Any] = {
     "num_ack_pending": 1,
@@ -121,6 +124,36 @@ TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
         evidence(**FULL, no_new=31.0),
         {"ack_pending_full": 31.0},
         Verdict.ACK_PENDING_FULL,
+    ),
+    (
+        "no capacity for a new message, but the owner declares long jobs",
+        evidence(**FULL, no_new=1199.0, floor_age=1199.0, long_jobs_seconds=1200.0),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "no capacity for longer than the owner's long jobs",
+        evidence(**FULL, no_new=1201.0, floor_age=1201.0, long_jobs_seconds=1200.0),
+        {"ack_pending_full": 1201.0, "ack_floor_stuck": 1201.0},
+        Verdict.ACK_PENDING_FULL,
+    ),
+    (
+        "no worker pulls, within the pause that the owner declares",
+        evidence(num_pending=5, reachable=False, undelivered=3599.0, schedule=HOURLY),
+        {},
+        Verdict.OK,
+    ),
+    (
+        "no worker pulls for longer than the pause that the owner declares",
+        evidence(num_pending=5, reachable=False, undelivered=3601.0, schedule=HOURLY),
+        {"no_worker_pulls": 3601.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "no worker pulls outside the owner's schedule",
+        evidence(num_pending=5, reachable=False, undelivered=3601.0, schedule=NEVER_NOW),
+        {},
+        Verdict.OK,
     ),
     (
         "working at its limit: each finished message allows a new one",
