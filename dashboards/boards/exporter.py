@@ -289,15 +289,19 @@ def _events() -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Publish-ack tap overrun",
+            title="Events dropped",
             guide=Guide(
-                "Messages per second that the tap dropped because it was too slow.",
-                "Anything above 0: duplicates and rejections are counted too low.",
-                "Tap fewer streams.",
+                "Messages per second that the publish-ack tap was too slow for, and events about "
+                "invented streams or consumers.",
+                "Anything above 0: the tap counts too low, or a client forges events.",
+                "Tap fewer streams; deny clients to publish below $JS.EVENT.",
             ),
-            queries=(Query(_q.rate(c.PUBLISH_ACK_TAP_DROPPED), "{{system}}"),),
+            queries=(
+                Query(_q.rate(c.PUBLISH_ACK_TAP_DROPPED), "tap {{system}}"),
+                Query(_q.rate(c.EVENTS_DROPPED), "invented {{system}}"),
+            ),
             unit="mps",
-            no_value="not subscribed",
+            no_value="none",
             width=8,
         ),
     )

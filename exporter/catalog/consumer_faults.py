@@ -27,8 +27,7 @@ CONSUMER_CONDITION_START_TIMESTAMP_SECONDS = _consumer(
     "consumer_condition_start_timestamp_seconds",
     "Time since when a condition of the consumer holds, on the exporter's clock. Present only "
     "while it holds. Conditions are judged one by one: several may hold at once.",
-    labels=(*CONSUMER, "condition"), origin=_DERIVED,
-    purpose="For rules: time() minus this is how long the consumer is unwell.")
+    labels=(*CONSUMER, "condition"), origin=_DERIVED)
 CONSUMER_STALLED_SECONDS = _consumer("consumer_stalled_seconds",
     "Time with messages pending and without any delivery. 0 when paused or caught up. "
     "At the exporter's start it counts from the server's own times, else from the first poll.",

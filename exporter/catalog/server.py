@@ -27,8 +27,7 @@ SERVER_HEALTHY = _server("server_healthy",
 SERVER_CONDITION_START_TIMESTAMP_SECONDS = _server("server_condition_start_timestamp_seconds",
     "Time since when a condition of the server holds, on the exporter's clock. Present only while "
     "it holds. The label condition is down, unhealthy, storage_high or clock_off.",
-    labels=(*SERVER, "condition"), origin=_DERIVED,
-    purpose="For rules: time() minus this is how long the server is unwell.")
+    labels=(*SERVER, "condition"), origin=_DERIVED)
 
 # --- clock ----------------------------------------------------------------------------------------
 

@@ -27,8 +27,7 @@ STREAM_CONDITION_START_TIMESTAMP_SECONDS = _stream("stream_condition_start_times
     "it holds. The label condition is no_leader, full (discard new, at its limit), diverged, "
     "replica_offline (as the leader reports it, or its server does not respond), mirror_stale, "
     "replica_lagging or filling (full within hours).",
-    labels=(*STREAM, "condition"), origin=_DERIVED,
-    purpose="For rules: time() minus this is how long the stream is unwell.")
+    labels=(*STREAM, "condition"), origin=_DERIVED)
 
 # --- contents -------------------------------------------------------------------------------------
 

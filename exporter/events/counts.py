@@ -61,6 +61,7 @@ class EventCounts:
     advisories: Mapping[tuple[str, str], int] = field(default_factory=_empty)  # by account, kind
     connected_since: float | None = None  # None: a subscription is missing
     tap: TapState | None = None  # None: not configured
+    dropped: int = 0  # events that exceeded a bound of the memory
 
 
 NO_EVENTS = EventCounts()

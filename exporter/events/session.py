@@ -18,7 +18,7 @@ from exporter.sources.transport.connection import NatsConnection
 
 @dataclass(slots=True)
 class EventSession:
-    """`run` beside the polls; within each poll `catch_up`, then `counts` and `keep_only`."""
+    """`run` beside the polls; within each poll `catch_up`, then `counts` and `forget_absent`."""
 
     state: EventState
     listeners: tuple[Listener, ...] = ()
@@ -62,11 +62,16 @@ class EventSession:
     def connection_state(self) -> EventCounts:
         """The state of the connections, without any counts."""
         tap = self.tap.tap_state() if self.tap else None
-        return EventCounts(connected_since=self.connected_since, tap=tap)
+        return EventCounts(
+            connected_since=self.connected_since, tap=tap, dropped=self.state.dropped
+        )
 
-    def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
-        """Removes everything else. Call it with complete responses only."""
-        self.state.keep_only(consumers, streams)
+    async def forget_absent(
+        self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey], *, complete: bool
+    ) -> None:
+        """Removes what polls no longer name, in portions: other tasks run in between."""
+        for _ in self.state.forget_absent(consumers, streams, complete=complete):
+            await asyncio.sleep(0)
 
     @property
     def connected_since(self) -> float | None:
@@ -91,6 +96,10 @@ class EventSession:
 
 def _problems(event_session: EventSession) -> list[str]:
     found = []
+    if dropped := event_session.state.dropped:
+        found.append(
+            f"{dropped:,} events dropped: they name streams or consumers that do not exist"
+        )
     connections = [listener.connection for listener in event_session.listeners]
     if event_session.tap is not None:
         connections.append(event_session.tap.connection)

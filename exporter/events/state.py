@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from exporter.events import advisories
 from exporter.events.ack_samples import BOUNDS_SECONDS, AckSample
 from exporter.events.advisories import Advisory
+from exporter.events.bounded_states import BoundedStates, named_in
 from exporter.events.counts import (
     ConsumerCounts,
     ConsumerKey,
@@ -32,11 +32,8 @@ UNKNOWN_ACCOUNT = "account"
 _MOST_EXHAUSTED_SEQS = 1_000
 # Copies of one advisory arrive close together; a restart of a large system sends many at once.
 _MOST_IDS = 65_536
-# Any client of the account can send replies that look like acks: bound the memory.
-_MOST_STREAMS = 200_000
-
-Key = TypeVar("Key", bound=tuple[str, ...])
-State = TypeVar("State")
+_MOST_ADVISORY_SERIES = 10_000  # accounts times kinds
+_MOST_CODES = 64  # error codes of one stream
 
 
 @dataclass(slots=True)
@@ -47,8 +44,14 @@ class _ConsumerState:
     exhausted_at: float | None = None
     terms: Counter[str] = field(default_factory=Counter)
     ack_times: Tally | None = None
+    last_counts: ConsumerCounts | None = None  # None: changed since
 
     def counts(self) -> ConsumerCounts:
+        if self.last_counts is None:
+            self.last_counts = self._counts()
+        return self.last_counts
+
+    def _counts(self) -> ConsumerCounts:
         return ConsumerCounts(
             naks=self.naks,
             exhausted=self.exhausted_total,
@@ -91,11 +94,15 @@ class EventState:
     account_names: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
     _own_names: tuple[str, ...] = ()
-    _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
-    _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
+    _consumers: BoundedStates[ConsumerKey, _ConsumerState] = field(
+        default_factory=lambda: BoundedStates(_ConsumerState)
+    )
+    _streams: BoundedStates[StreamKey, _StreamState] = field(
+        default_factory=lambda: BoundedStates(_StreamState, _is_unnamed)
+    )
     _advisories: Counter[tuple[str, str]] = field(default_factory=Counter)
     _ids: dict[str, None] = field(default_factory=dict)  # in the order of arrival
-    _not_named: set[tuple[str, ...]] = field(default_factory=set)
+    _dropped: int = 0  # beyond other bounds
 
     @property
     def named(self) -> bool:
@@ -111,8 +118,10 @@ class EventState:
         self._own_names = tuple(filter(None, (name, *other_names)))
         for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
             self._advisories[OWN, kind] += self._advisories.pop((account, kind))
-        for account, stream in [key for key in self._streams if key[0] in self._own_names]:
-            copy, own = self._streams.pop((account, stream)), self._stream((OWN, stream))
+        for account, stream in [key for key in self._streams.states if key[0] in self._own_names]:
+            copy, own = self._streams.pop((account, stream)), self._streams.of((OWN, stream))
+            if own is None:
+                continue
             own.quorum_lost += copy.quorum_lost
             own.quorum_lost_at = max(
                 filter(None, (own.quorum_lost_at, copy.quorum_lost_at)), default=None
@@ -123,7 +132,7 @@ class EventState:
         if advisory.kind in advisories.SENT_TWICE and self._is_duplicate(advisory.id):
             return
         account = self._stored(account)
-        self._advisories[account, advisory.kind] += 1
+        self._count_advisory(account, advisory.kind)
         if advisory.consumer:
             self._record_consumer(account, advisory, reasons_reported=reasons_reported)
         elif advisory.stream:
@@ -131,23 +140,26 @@ class EventState:
 
     def record_unusable(self, account: str, kind: str) -> None:
         """Counts an event that is about no stream or consumer here: MALFORMED or OTHER_DOMAIN."""
-        self._advisories[self._stored(account), kind] += 1
+        self._count_advisory(self._stored(account), kind)
 
     def record_ack(self, sample: AckSample) -> None:
-        state = self._consumer((OWN, sample.stream, sample.consumer))
+        state = self._changed_consumer((OWN, sample.stream, sample.consumer))
+        if state is None:
+            return
         if state.ack_times is None:
             state.ack_times = Tally(BOUNDS_SECONDS)
         state.ack_times.note(sample.seconds)
 
     def record_unstored(self, unstored: Unstored) -> None:
-        key = (OWN, unstored.stream)
-        if key not in self._streams and len(self._streams) >= _MOST_STREAMS:
-            key = (OWN, UNNAMED_STREAM)
-        state = self._stream(key)
+        state = self._streams.of((OWN, unstored.stream))
+        if state is None:
+            return
         if unstored.code is None:
             state.duplicates += 1
-        else:
+        elif unstored.code in state.rejections or len(state.rejections) < _MOST_CODES:
             state.rejections[unstored.code] += 1
+        else:
+            self._dropped += 1
 
     def counts(
         self, *, connected_since: float | None = None, tap: TapState | None = None
@@ -155,11 +167,11 @@ class EventState:
         return EventCounts(
             consumers={
                 (self._shown(account), stream, name): state.counts()
-                for (account, stream, name), state in self._consumers.items()
+                for (account, stream, name), state in self._consumers.states.items()
             },
             streams={
                 (self._shown(account), stream): state.counts()
-                for (account, stream), state in self._streams.items()
+                for (account, stream), state in self._streams.states.items()
             },
             advisories={
                 (self._shown(account), kind): number
@@ -169,34 +181,27 @@ class EventState:
             tap=tap,
         )
 
-    def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
-        """Removes streams and consumers that are absent from two complete responses in a row.
+    @property
+    def dropped(self) -> int:
+        """Events that exceeded a bound of the memory."""
+        return self._dropped + self._consumers.dropped + self._streams.dropped
 
-        One is not enough: a stream may be younger than the response.
-        """
-        unnamed: set[tuple[str, ...]] = set()
-        self._consumers = self._named(self._consumers, consumers, unnamed)
-        self._streams = self._named(self._streams, streams, unnamed)
-        self._not_named = unnamed
-
-    def _named(
-        self, states: Mapping[Key, State], names: Collection[Key], unnamed: set[tuple[str, ...]]
-    ) -> dict[Key, State]:
-        kept: dict[Key, State] = {}
-        for key, state in states.items():
-            shown = (self._shown(key[0]), *key[1:])
-            if shown in names or key[1] == UNNAMED_STREAM:
-                kept[key] = state
-            elif key not in self._not_named:
-                kept[key] = state
-                unnamed.add(key)
-        return kept
+    def forget_absent(
+        self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey], *, complete: bool
+    ) -> Iterator[None]:
+        """Removes what two polls in a row did not name. Yields, so that other tasks can run."""
+        named = named_in(consumers, self._shown)
+        yield from self._consumers.forget_absent(named, complete=complete)
+        named = named_in(streams, self._shown)
+        yield from self._streams.forget_absent(named, complete=complete)
 
     def _record_consumer(self, account: str, advisory: Advisory, *, reasons_reported: bool) -> None:
         kind = advisory.kind
         if kind not in (advisories.NAKED, advisories.EXHAUSTED, advisories.TERMINATED):
             return
-        state = self._consumer((account, advisory.stream, advisory.consumer))
+        state = self._changed_consumer((account, advisory.stream, advisory.consumer))
+        if state is None:
+            return
         if kind == advisories.NAKED:
             state.naks += 1
         elif kind == advisories.EXHAUSTED:
@@ -208,18 +213,28 @@ class EventState:
             state.terms[cause] += 1
 
     def _record_stream(self, account: str, advisory: Advisory) -> None:
+        if advisory.kind not in (advisories.QUORUM_LOST, advisories.RESTORED):
+            return
+        state = self._streams.of((account, advisory.stream))
+        if state is None:
+            return
         if advisory.kind == advisories.QUORUM_LOST:
-            state = self._stream((account, advisory.stream))
             state.quorum_lost, state.quorum_lost_at = state.quorum_lost + 1, self.clock()
-        elif advisory.kind == advisories.RESTORED:
-            state = self._stream((account, advisory.stream))
+        else:
             state.restores, state.restored_at = state.restores + 1, self.clock()
 
-    def _consumer(self, key: ConsumerKey) -> _ConsumerState:
-        return self._consumers.get(key) or self._consumers.setdefault(key, _ConsumerState())
+    def _count_advisory(self, account: str, kind: str) -> None:
+        key = (account, kind)
+        if key in self._advisories or len(self._advisories) < _MOST_ADVISORY_SERIES:
+            self._advisories[key] += 1
+        else:
+            self._dropped += 1
 
-    def _stream(self, key: StreamKey) -> _StreamState:
-        return self._streams.get(key) or self._streams.setdefault(key, _StreamState())
+    def _changed_consumer(self, key: ConsumerKey) -> _ConsumerState | None:
+        state = self._consumers.of(key)
+        if state is not None:
+            state.last_counts = None
+        return state
 
     def _is_duplicate(self, advisory_id: str) -> bool:
         if advisory_id in self._ids:
@@ -238,3 +253,8 @@ class EventState:
         if account == OWN:
             return self.own_account
         return self.account_names.get(account, account)
+
+
+def _is_unnamed(key: StreamKey) -> bool:
+    """Rejections that name no stream."""
+    return key[1] == UNNAMED_STREAM

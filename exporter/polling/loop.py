@@ -157,8 +157,10 @@ class SystemPoller:
     ) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
             made = await asyncio.to_thread(self._pipeline.process, snapshot, found)
-            if self.event_session is not None and snapshot.complete:
-                self.event_session.keep_only(made.consumers, made.streams)
+            if self.event_session is not None:
+                await self.event_session.forget_absent(
+                    made.consumers, made.streams, complete=snapshot.complete
+                )
             self._audit_log.update(made.report)
             return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
         return state.without_response(

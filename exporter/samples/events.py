@@ -87,6 +87,8 @@ def event_self_samples(system: str, counts: EventCounts) -> Iterator[SelfSample]
     since, tap = counts.connected_since, counts.tap
     if since is not None:
         yield SelfSample(catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, (system,), since)
+    if counts.dropped:
+        yield SelfSample(catalog.EVENTS_DROPPED, (system,), counts.dropped)
     if tap is not None:
         yield SelfSample(catalog.PUBLISH_ACK_TAP_ACTIVE, (system,), int(tap.active))
         yield SelfSample(catalog.PUBLISH_ACK_TAP_DROPPED, (system,), tap.dropped)

@@ -65,6 +65,7 @@ def served() -> set[Metric]:
         {("APP", "stream_created"): 1},
         12.5,
         TapState("APP", active=True),
+        1,
     )  # fmt: skip
     page = Renderer("nats", FULL).render(
         snapshot(stream(), asset, server("n1")), signals, published, events
@@ -82,6 +83,7 @@ def test_what_only_the_exporter_knows_of_its_listening_is_reported() -> None:
     of_events = {
         catalog.PUBLISH_ACK_TAP_ACTIVE,
         catalog.PUBLISH_ACK_TAP_DROPPED,
+        catalog.EVENTS_DROPPED,
         catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS,
     }
     assert of_events <= served()

@@ -6,9 +6,22 @@ import pytest
 
 from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
+from exporter.events.bounded_states import MOST_UNKNOWN
 from exporter.events.counts import ConsumerCounts, StreamCounts
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
 from exporter.events.state import OWN, EventState
+
+
+def forget(
+    state: EventState,
+    consumers: set[tuple[str, str, str]],
+    streams: set[tuple[str, str]],
+    *,
+    complete: bool = True,
+) -> None:
+    for _ in state.forget_absent(consumers, streams, complete=complete):
+        pass
+
 
 WORKER = ("APP", "ORDERS", "worker")
 ORDERS = ("APP", "ORDERS")
@@ -134,9 +147,9 @@ def test_accounts_are_shown_by_their_names_where_copies_give_ids(state: EventSta
 def test_a_deleted_asset_is_forgotten_after_two_responses_without_it(state: EventState) -> None:
     state.record(OWN, of_worker("consumer_msg_naked"))
     state.record(OWN, of_orders("stream_restore_complete"))
-    state.keep_only(set(), set())
+    forget(state, set(), set())
     assert (set(state.counts().consumers), set(state.counts().streams)) == ({WORKER}, {ORDERS})
-    state.keep_only(set(), set())
+    forget(state, set(), set())
     assert (state.counts().consumers, state.counts().streams) == ({}, {})
     assert state.counts().advisories["APP", "consumer_msg_naked"] == 1
 
@@ -144,14 +157,14 @@ def test_a_deleted_asset_is_forgotten_after_two_responses_without_it(state: Even
 def test_an_asset_in_the_next_response_is_kept(state: EventState) -> None:
     state.record(OWN, of_worker("consumer_msg_naked"))
     for named in (set(), {WORKER}, set(), {WORKER}):
-        state.keep_only(named, {ORDERS})
+        forget(state, named, {ORDERS})
     assert state.counts().consumers[WORKER].naks == 1
 
 
 def test_rejections_that_name_no_stream_stay(state: EventState) -> None:
     state.record_unstored(Unstored(UNNAMED_STREAM, 10071))
     for _ in range(3):
-        state.keep_only(set(), set())
+        forget(state, set(), set())
     assert state.counts().streams == {("APP", ""): StreamCounts(rejections=((10071, 1),))}
 
 
@@ -170,3 +183,71 @@ def test_what_cannot_be_used_is_counted_as_such(state: EventState) -> None:
     state.record(OWN, Advisory("malformed"))
     state.record_unusable("OTHER", "other_domain")
     assert state.counts().advisories == {("APP", "malformed"): 2, ("OTHER", "other_domain"): 1}
+
+
+# --- bounds: any client of the account can send events ---------------------------------------------
+
+
+def sample(number: int) -> AckSample:
+    return AckSample("FORGED", f"consumer-{number}", 0.1)
+
+
+def test_samples_of_invented_consumers_do_not_fill_the_memory(state: EventState) -> None:
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    forget(state, {WORKER}, {ORDERS})
+    for number in range(MOST_UNKNOWN + 500):
+        state.record_ack(sample(number))
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    assert len(state.counts().consumers) == MOST_UNKNOWN + 1
+    assert state.dropped == 500
+    assert state.counts().consumers[WORKER].naks == 2
+
+
+def test_invented_consumers_are_forgotten_without_a_complete_poll(state: EventState) -> None:
+    for number in range(MOST_UNKNOWN):
+        state.record_ack(sample(number))
+    for _ in range(2):
+        forget(state, set(), {ORDERS}, complete=False)
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    assert set(state.counts().consumers) == {WORKER}
+    assert state.dropped == 0
+
+
+def test_a_partial_poll_forgets_no_consumer_that_a_poll_has_named(state: EventState) -> None:
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    forget(state, {WORKER}, {ORDERS})
+    for _ in range(3):
+        forget(state, set(), set(), complete=False)
+    assert state.counts().consumers[WORKER].naks == 1
+    forget(state, set(), set(), complete=True)
+    assert state.counts().consumers == {}
+
+
+def test_a_name_that_no_server_accepts_is_dropped(state: EventState) -> None:
+    state.record_ack(AckSample("ORDERS", "x" * 256, 0.1))
+    assert (state.counts().consumers, state.dropped) == ({}, 1)
+
+
+def test_error_codes_of_a_stream_are_bounded(state: EventState) -> None:
+    for code in range(10_000, 10_100):
+        state.record_unstored(Unstored("ORDERS", code))
+    state.record_unstored(Unstored("ORDERS", 10_000))
+    rejections = dict(state.counts().streams[ORDERS].rejections)
+    assert (len(rejections), rejections[10_000], state.dropped) == (64, 2, 36)
+
+
+def test_accounts_in_copies_are_bounded(state: EventState) -> None:
+    for number in range(10_500):
+        state.record(f"A{number}", Advisory("stream_created", stream="ORDERS"))
+    assert (len(state.counts().advisories), state.dropped) == (10_000, 500)
+
+
+def test_forgetting_lets_other_tasks_run_in_between(state: EventState) -> None:
+    names = {("APP", "FORGED", f"consumer-{number}") for number in range(MOST_UNKNOWN)}
+    for number in range(MOST_UNKNOWN):
+        state.record_ack(sample(number))
+    portions = state.forget_absent(names, set(), complete=True)
+    next(portions)
+    state.record_ack(sample(MOST_UNKNOWN))
+    assert len(list(portions)) == 1
+    assert len(state.counts().consumers) == MOST_UNKNOWN + 1

@@ -183,7 +183,9 @@ class FakeEventSession:
     connected: float | None = 5.0
 
     def update_account_names(self, snapshot: Snapshot) -> None: ...
-    def keep_only(self, consumers: object, streams: object) -> None: ...
+    async def forget_absent(
+        self, consumers: object, streams: object, *, complete: bool
+    ) -> None: ...
     def counts(self) -> EventCounts:
         return EventCounts()
 

@@ -100,9 +100,11 @@ def test_when_nothing_was_received_there_is_no_series() -> None:
 
 
 def test_the_exporter_shows_whether_it_listens() -> None:
-    counts = EventCounts(connected_since=12.5, tap=TapState("APP", active=False, dropped=3))
+    tap = TapState("APP", active=False, dropped=3)
+    counts = EventCounts(connected_since=12.5, tap=tap, dropped=7)
     assert {(sample.metric, sample.labels): sample.value for sample in event_self_samples("x", counts)} == {
         (catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, ("x",)): 12.5,
+        (catalog.EVENTS_DROPPED, ("x",)): 7,
         (catalog.PUBLISH_ACK_TAP_ACTIVE, ("x",)): 0,
         (catalog.PUBLISH_ACK_TAP_DROPPED, ("x",)): 3,
     }  # fmt: skip
