@@ -82,7 +82,11 @@ def _authentication(
             user = credentials(header)
             if user is not None:
                 request[SENDER] = user[0]  # used only after authentication
-            return await users_only(request, handler)
+            try:
+                return await users_only(request, handler)
+            except web.HTTPTooManyRequests as error:
+                # A sender drops its data for good on 429, and repeats it on 503.
+                raise web.HTTPServiceUnavailable(headers={"Retry-After": "1"}) from error
         if tokens:
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": _CHALLENGE})
         return await handler(request)

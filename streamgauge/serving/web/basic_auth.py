@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import hmac
 import os
+from collections import Counter
 from collections.abc import Mapping
 
 import bcrypt
@@ -16,13 +17,20 @@ from streamgauge.serving.settings.secret import Secret
 
 _LONGEST_PASSWORD = 72  # bytes; bcrypt ignores the rest
 _USUAL_COST = 10
+# Checks that may wait: of one client address, and of all of them.
+MOST_WAITING_PER_ADDRESS = 8
+_MOST_WAITING = 64
+
+
+class TooManyChecksError(Exception):
+    """More passwords wait for their check than are accepted."""
 
 
 class PasswordCheck:
     """Checks passwords and caches the verified one of each user.
 
     Wrong passwords are not cached, so the cache has at most one digest per user, and wrong
-    passwords cannot evict an entry.
+    passwords cannot evict an entry. A client that was verified before waits for no other's check.
     """
 
     def __init__(self) -> None:
@@ -33,15 +41,37 @@ class PasswordCheck:
         self._unknown_user_hash = b""
         # Bounded: wrong passwords must not occupy all threads of the process.
         self._bcrypt_slots = asyncio.Semaphore(2)
+        self._waiting: Counter[str] = Counter()  # by client address
+        self._running: dict[bytes, asyncio.Task[bool]] = {}
 
-    async def allows(self, users: Mapping[str, Secret], user: str, password: str) -> bool:
+    async def allows(
+        self, users: Mapping[str, Secret], user: str, password: str, address: str = ""
+    ) -> bool:
+        """Raises TooManyChecksError; `address`: of the client."""
         self._set_users(users)
         if self._is_verified(user, password):
             return True
+        digest = self._digest(user, password)
+        running = self._running.get(digest)  # requests with the same password share one check
+        if running is None:
+            self._require_capacity(address)
+            running = asyncio.create_task(self._check(users, user, password))
+            self._running[digest] = running
+            self._waiting[address] += 1
+            running.add_done_callback(lambda _: self._end(digest, address))
+        return await asyncio.shield(running)
+
+    def _require_capacity(self, address: str) -> None:
+        full = self._waiting[address] >= MOST_WAITING_PER_ADDRESS
+        if full or self._waiting.total() >= _MOST_WAITING:
+            raise TooManyChecksError(address)
+
+    def _end(self, digest: bytes, address: str) -> None:
+        del self._running[digest]
+        self._waiting -= Counter([address])  # drops an address without checks
+
+    async def _check(self, users: Mapping[str, Secret], user: str, password: str) -> bool:
         async with self._bcrypt_slots:
-            # Another request may have verified the same password meanwhile.
-            if self._is_verified(user, password):
-                return True
             known = users.get(user)
             hashed = known.reveal().encode() if known else self._unknown_user_hash
             self.bcrypt_runs += 1
@@ -54,8 +84,10 @@ class PasswordCheck:
     def _set_users(self, users: Mapping[str, Secret]) -> None:
         if users is self._users:
             return
+        # A client whose hash is unchanged stays verified: it need not wait behind guessers.
+        kept = {name for name in self._verified if users.get(name) == self._users.get(name)}
+        self._verified = {name: self._verified[name] for name in kept}
         self._users = users
-        self._verified.clear()
         # An unknown user takes as long as a known one: timing must not reveal names.
         costs = [int(hashed.reveal().split("$")[2]) for hashed in users.values()]
         salt = bcrypt.gensalt(max(costs, default=_USUAL_COST))

@@ -15,7 +15,7 @@ from streamgauge.serving.settings.declaration import declared_settings
 from streamgauge.serving.settings.errors import Place
 from streamgauge.serving.settings.secret import Secret
 from streamgauge.serving.settings.strict_yaml import load_yaml
-from streamgauge.serving.web.basic_auth import PasswordCheck, credentials
+from streamgauge.serving.web.basic_auth import PasswordCheck, TooManyChecksError, credentials
 from streamgauge.serving.web.settings import HeaderSettings, WebSettings
 from streamgauge.serving.web.tls_context import certificate_files, server_context
 
@@ -93,7 +93,13 @@ def basic_auth_middleware(
         users = get_config().users
         if users:
             given = credentials(request.headers.get("Authorization"))
-            if given is None or not await check.allows(users, *given):
+            try:
+                allowed = given is not None and await check.allows(
+                    users, *given, address=request.remote or ""
+                )
+            except TooManyChecksError as error:
+                raise web.HTTPTooManyRequests(headers={"Retry-After": "1"}) from error
+            if not allowed:
                 raise web.HTTPUnauthorized(headers={"WWW-Authenticate": _CHALLENGE})
         return await handler(request)
 

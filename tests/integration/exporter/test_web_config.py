@@ -7,7 +7,7 @@ import base64
 import logging
 import shutil
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 from aiohttp import web
 from support.certificates import Authority, Certificate
 
+from archive.http.auth import BearerTokens, protect
 from streamgauge.serving.web.live_config import LiveWebConfig
 
 HASH = bcrypt.hashpw(b"hunter2", bcrypt.gensalt(4)).decode()
@@ -81,9 +82,15 @@ async def serving(live: LiveWebConfig) -> AsyncIterator[int]:
     app = web.Application()
     app.add_routes([web.get("/", hello), web.get("/drip", drip)])
     live.protect(app)
+    async with running(app, live.ssl_context()) as port:
+        yield port
+
+
+@asynccontextmanager
+async def running(app: web.Application, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     runner = web.AppRunner(app)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=live.ssl_context()).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:
         yield runner.addresses[0][1]
     finally:
@@ -219,6 +226,52 @@ async def test_a_second_request_does_not_run_bcrypt_again(place: Place) -> None:
         assert live.passwords.bcrypt_runs == 1
         assert await status(port, login=("alice", "wrong")) == 401
         assert live.passwords.bcrypt_runs == 2
+
+
+# Slow enough that guesses queue.
+SLOW_ALICE = (
+    f"basic_auth_users:\n  alice: {bcrypt.hashpw(b'hunter2', bcrypt.gensalt(10)).decode()}\n"
+)
+
+
+async def flood_and_scrape(port: int, meanwhile: Callable[[], None]) -> tuple[set[int], int]:
+    """The answers to 300 guesses, and that to the right password while they wait."""
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}", connector=connector) as session:
+
+        async def guessed(number: int) -> int:
+            headers = {"Authorization": basic(("alice", f"guess {number}"))}
+            async with session.get("/", headers=headers) as response:
+                return response.status
+
+        guesses = [asyncio.create_task(guessed(number)) for number in range(300)]
+        await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.to_thread(meanwhile)
+        right = await status(port, login=("alice", "hunter2"))
+        return set(await asyncio.gather(*guesses)), right
+
+
+async def test_a_scraper_that_was_seen_passes_while_others_guess(place: Place) -> None:
+    live = await asyncio.to_thread(place.live, SLOW_ALICE)
+
+    async with serving(live) as port:
+        assert await status(port, login=("alice", "hunter2")) == 200
+        runs = live.passwords.bcrypt_runs
+        answers, right = await flood_and_scrape(port, live.reload)
+        assert (answers, right) == ({401, 429}, 200)
+        assert live.passwords.bcrypt_runs < runs + 300
+
+
+@pytest.mark.filterwarnings("ignore::aiohttp.web_exceptions.NotAppKeyWarning")
+async def test_the_archive_asks_its_senders_to_repeat(place: Place) -> None:
+    """On 429 a Prometheus drops its samples for good."""
+    live = await asyncio.to_thread(place.live, SLOW_ALICE)
+    app = web.Application()
+    app.add_routes([web.get("/", hello)])
+    protect(app, live, BearerTokens({}))
+    async with running(app) as port:
+        answers, _ = await flood_and_scrape(port, lambda: None)
+        assert answers == {401, 503}
 
 
 async def test_unknown_paths_need_a_login_too(place: Place) -> None:

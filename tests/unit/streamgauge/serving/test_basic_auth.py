@@ -10,7 +10,7 @@ import pytest
 from support.web_config_files import HASH
 
 from streamgauge.serving.settings.secret import Secret
-from streamgauge.serving.web.basic_auth import PasswordCheck, credentials
+from streamgauge.serving.web.basic_auth import PasswordCheck, TooManyChecksError, credentials
 
 OTHER_HASH = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()
 
@@ -121,3 +121,43 @@ async def test_a_password_that_bcrypt_would_cut_is_refused() -> None:
     assert await check.allows(users, "alice", long)
     assert not await check.allows(users, "alice", long + "y")
     assert check.bcrypt_runs == 2
+
+
+async def guess(check: PasswordCheck, number: int, address: str) -> str:
+    try:
+        allowed = await check.allows(USERS, "alice", f"guess {number}", address)
+    except TooManyChecksError:
+        return "too many"
+    return "allowed" if allowed else "refused"
+
+
+async def test_guesses_of_one_address_wait_in_a_bounded_queue() -> None:
+    check = PasswordCheck()
+
+    results = await asyncio.gather(*(guess(check, number, "10.0.0.1") for number in range(300)))
+
+    assert (results.count("refused"), results.count("too many")) == (8, 292)
+    assert await guess(check, 300, "10.0.0.1") == "refused"
+
+
+async def test_guesses_of_many_addresses_wait_in_a_bounded_queue() -> None:
+    check = PasswordCheck()
+
+    results = await asyncio.gather(*(guess(check, n, f"10.0.{n}.1") for n in range(300)))
+
+    assert (results.count("refused"), results.count("too many")) == (64, 236)
+    assert not check._waiting
+
+
+async def test_a_client_that_was_verified_passes_while_others_guess() -> None:
+    check = PasswordCheck()
+    assert await check.allows(USERS, "alice", "hunter2")
+    runs = check.bcrypt_runs
+    guesses = [asyncio.create_task(guess(check, number, "10.0.0.1")) for number in range(300)]
+    await asyncio.sleep(0)  # they start, and take the queue
+
+    touched = {"alice": Secret(HASH), "bob": Secret(OTHER_HASH)}  # read again, unchanged
+    assert await check.allows(touched, "alice", "hunter2", "10.0.0.1")
+
+    assert check.bcrypt_runs <= runs + 2  # it did not wait for them, nor run again
+    await asyncio.gather(*guesses)
