@@ -39,6 +39,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     """One asset that violates a check. `evidence`: one line with the numbers."""
 
     evidence: str
+    severity: Severity | None = None  # None: that of the check
     account: str = ""
     stream: str = ""
     consumer: str = ""
@@ -71,6 +72,7 @@ class Check:
     remedy: str  # what to do
     commands: tuple[str, ...]  # for the nats CLI; words in capitals are placeholders
     needs: frozenset[Need] = frozenset()
+    default: bool = False  # the server's own defaults give it: no finding by itself
     since: str = "2.9"  # the first server version that reports enough
     find: Callable[[AuditContext], Iterator[Finding | Unknown]]
 
@@ -94,4 +96,5 @@ class Check:
                 "a command does not start with nats",
             ),
             (not _VERSION.fullmatch(self.since), "since is not a server version"),
+            (self.default and self.severity is not Severity.INFO, "a default is not info"),
         )

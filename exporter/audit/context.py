@@ -117,7 +117,12 @@ class AuditContext:
 
     @cached_property
     def consumers(self) -> tuple[tuple[Consumer, ConsumerConfig], ...]:
-        """Audited consumers: without those that servers or client libraries create themselves."""
+        """Audited consumers: durable ones, because the client of an ephemeral one configures it."""
+        return tuple(pair for pair in self.all_consumers if pair[1].durable)
+
+    @cached_property
+    def all_consumers(self) -> tuple[tuple[Consumer, ConsumerConfig], ...]:
+        """Without those that servers or client libraries create themselves."""
         return tuple(
             (row, row.config)
             for row in self.snapshot.consumers
@@ -141,13 +146,17 @@ class AuditContext:
     @cached_property
     def _by_stream(self) -> Mapping[StreamKey, Sequence[tuple[Consumer, ConsumerConfig]]]:
         found: defaultdict[StreamKey, list[tuple[Consumer, ConsumerConfig]]] = defaultdict(list)
-        for row, config in self.consumers:
+        for row, config in self.all_consumers:
             found[row.account, row.stream].append((row, config))
         return found
 
     def consumers_of(self, stream: Stream) -> Sequence[tuple[Consumer, ConsumerConfig]]:
-        """Audited consumers only; `stream.consumers` is the number of all consumers."""
+        """With ephemeral ones, but not all of them: `stream.consumers` counts all consumers."""
         return self._by_stream.get((stream.account, stream.name), ())
+
+    def ephemerals_of(self, stream: Stream) -> Sequence[Consumer]:
+        """Never audited one by one: they come and go with their clients."""
+        return [row for row, config in self.consumers_of(stream) if not config.durable]
 
     def stream_of(self, consumer: Consumer) -> tuple[Stream, StreamConfig] | None:
         """None while the stream is down or its configuration is not known."""

@@ -1,89 +1,65 @@
-"""Logs changes between audits: one line per finding that is new, muted or resolved."""
+"""Logs changes between audits: at most one line a minute."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.audit.report import Report, ReportedFinding
 from exporter.audit.severity import Severity
+from exporter.audit.units import listed
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
 
-# Per audit: one edit can change the findings of a thousand consumers.
+MIN_SECONDS = 60.0
+MAX_NAMES = 3
+# Ignored codes that match no check.
 MAX_LINES = 20
-# If more assets fail a check, only their number is compared.
-MAX_COMPARED = 1_000
+
+Key = tuple[str, str, str, str, str]
 
 
 @dataclass(slots=True)
 class AuditLog:
     system: str
-    _before: Report | None = None
+    _logged: dict[Key, ReportedFinding] | None = None  # as of the last line
+    _at: float = 0.0
+    _seen: Report | None = None
     _states: StateLog = field(default_factory=lambda: StateLog(logger))
 
     def update(self, report: Report | None) -> None:
-        before, self._before = self._before, report
-        if report is None or report is before:
+        if report is None or report is self._seen:
             return
+        self._seen = report
         self._log_errors(report)
-        if before is None:
+        if self._logged is None:
             self._first(report)
-        else:
-            self._changes(before, report)
+        elif report.taken - self._at >= MIN_SECONDS:
+            self._changes(self._logged, report)
 
     def _first(self, report: Report) -> None:
-        """The first audit is one line; the status page lists its findings."""
+        """The status page lists the findings."""
+        self._logged, self._at = _harmful(report.active), report.taken
         counts = {severity.value: number for severity, number in report.counts().items()}
         event(logger, logging.INFO, "first audit", system=self.system, checks=report.checks,
               not_evaluated=len(report.not_evaluated), **counts, muted=report.muted)  # fmt: skip
 
-    def _changes(self, before: Report, now: Report) -> None:
-        then, there = _by_check(before), _by_check(now)
-        added: list[ReportedFinding] = []
-        removed: list[ReportedFinding] = []
-        for code in sorted({*then, *there}):
-            old, new = then.get(code, []), there.get(code, [])
-            if max(len(old), len(new)) > MAX_COMPARED:
-                self._count(code, len(old), len(new))
-                continue
-            keys_then, keys_now = {one.key for one in old}, {one.key for one in new}
-            added += [one for one in new if one.key not in keys_then]
-            removed += [one for one in old if one.key not in keys_now]
-        self._log_added(added)
-        self._log_removed(removed[: max(0, MAX_LINES - len(added))], now)
-        excess = len(added) + len(removed) - MAX_LINES
-        if excess > 0:
-            event(logger, logging.WARNING, "too many changed findings to log",
-                  system=self.system, new=len(added), resolved=len(removed),
-                  not_logged=excess)  # fmt: skip
-
-    def _log_added(self, added: Sequence[ReportedFinding]) -> None:
-        for one in added[:MAX_LINES]:
-            level = logging.INFO if one.check.severity is Severity.INFO else logging.WARNING
-            self._line(level, "new finding", one, evidence=one.finding.evidence)
-
-    def _log_removed(self, removed: Sequence[ReportedFinding], now: Report) -> None:
-        wanted = {one.key for one in removed}
-        suppressed = (one for one in now.findings if wanted and one.muted is not None)
-        muted = {one.key: one.muted for one in suppressed if one.key in wanted}
-        for one in removed:
-            if by := muted.get(one.key):
-                self._line(logging.INFO, "finding muted", one, by=by.value)
-            else:
-                self._line(logging.INFO, "finding resolved", one)
-
-    def _count(self, code: str, before: int, now: int) -> None:
-        if before != now:
-            event(logger, logging.INFO, "number of findings changed", system=self.system,
-                  check=code, before=before, now=now)  # fmt: skip
-
-    def _line(self, level: int, message: str, one: ReportedFinding, **fields: object) -> None:
-        event(logger, level, message, system=self.system, check=one.check.code,
-              severity=one.check.severity.value, account=one.finding.account,
-              subject=one.subject, **fields)  # fmt: skip
+    def _changes(self, before: dict[Key, ReportedFinding], report: Report) -> None:
+        """Of warn and crit alone: what is info comes and goes without harm."""
+        now = _harmful(report.active)
+        added = [one for key, one in now.items() if key not in before]
+        gone = [one for key, one in before.items() if key not in now]
+        if not added and not gone:
+            return
+        self._logged, self._at = now, report.taken
+        muted = _harmful(one for one in report.findings if one.muted is not None)
+        resolved = [one for one in gone if one.key not in muted]
+        level = logging.WARNING if added else logging.INFO
+        event(logger, level, "findings changed", system=self.system, new=len(added),
+              resolved=len(resolved), muted=len(gone) - len(resolved),
+              now=len(now), names=_names(added or gone))  # fmt: skip
 
     def _log_errors(self, report: Report) -> None:
         for broken in report.broken():
@@ -96,8 +72,9 @@ class AuditLog:
                                 code=entry.code, where=entry.subject)  # fmt: skip
 
 
-def _by_check(report: Report) -> dict[str, list[ReportedFinding]]:
-    found: dict[str, list[ReportedFinding]] = {}
-    for one in report.active:
-        found.setdefault(one.check.code, []).append(one)
-    return found
+def _harmful(findings: Iterable[ReportedFinding]) -> dict[Key, ReportedFinding]:
+    return {one.key: one for one in findings if one.severity is not Severity.INFO}
+
+
+def _names(findings: list[ReportedFinding]) -> str:
+    return listed([f"{one.check.code} {one.subject}" for one in findings], MAX_NAMES)

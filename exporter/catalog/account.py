@@ -6,7 +6,7 @@ from functools import partial
 
 from exporter.catalog.definition import define
 from exporter.catalog.labels import ACCOUNT
-from exporter.metric import Origin, Subject
+from exporter.metric import Kind, Origin, Subject
 
 _EVENT = Origin.EVENT
 
@@ -67,3 +67,8 @@ ADVISORIES = _account("advisories_total",
     "JetStream advisories received, by kind: the last tokens of their subject. They are delivered "
     "at most once and only while subscribed: see advisories_connected_timestamp_seconds.",
     labels=(*ACCOUNT, "kind"), origin=_EVENT)
+ACCOUNT_CONFIG_FINDING = _account("account_config_finding",
+    "1 for each audit check that this account fails. "
+    "The label check is the permanent code of the check.",
+    labels=(*ACCOUNT, "check", "severity"), kind=Kind.INFO, origin=Origin.DERIVED,
+    purpose="Shows operators findings that no stream or consumer has.")

@@ -6,7 +6,7 @@ from functools import partial
 
 from exporter.catalog.definition import define
 from exporter.catalog.labels import SERVER, SYSTEM
-from exporter.metric import Origin, Subject
+from exporter.metric import Kind, Origin, Subject
 
 _DERIVED = Origin.DERIVED
 
@@ -106,6 +106,11 @@ SERVER_API_INFLIGHT = _server("server_api_inflight",
     "JetStream API requests that wait at this server now. A server with too many of them "
     "drops the whole queue.",
     source="jsz: api.inflight")
+SERVER_CONFIG_FINDING = _server("server_config_finding",
+    "1 for each audit check that this server fails. "
+    "The label check is the permanent code of the check.",
+    labels=(*SERVER, "check", "severity"), kind=Kind.INFO, origin=_DERIVED,
+    purpose="Shows operators findings that no stream or consumer has.")
 SERVER_INFO = _server("server_info",
     "Properties of the server as labels; the value is always 1.",
     labels=(*SERVER, "version", "cluster", "domain", "jetstream", "api_level"),
@@ -130,6 +135,11 @@ META_REPLICA_OFFLINE = _meta("meta_replica_offline",
 META_REPLICA_LAG = _meta("meta_replica_lag",
     "Raft entries that this server is behind the meta leader, as the leader reports.",
     labels=SERVER, source="jsz: meta_cluster.replicas[].lag")
+META_CONFIG_FINDING = _meta("meta_config_finding",
+    "1 for each audit check that the meta group, or the system as a whole, fails. "
+    "The label check is the permanent code of the check.",
+    labels=(*SYSTEM, "check", "severity"), kind=Kind.INFO, origin=_DERIVED,
+    purpose="Shows operators findings that no stream or consumer has.")
 META_SNAPSHOT_SECONDS = _meta("meta_snapshot_seconds",
     "Duration of the meta leader's last snapshot. "
     "Absent on servers that do not report it, and before the first snapshot.",

@@ -8,11 +8,33 @@ from dataclasses import dataclass
 from exporter import catalog
 from exporter.audit.report import Report
 from exporter.audit.severity import Severity
-from exporter.exposition.text_format import Column, head_ending
+from exporter.exposition.text_format import Column, head_ending, label_head
 from exporter.samples.rows import JoinedHeads
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
 _LABELS = ("check", "severity")
+
+
+def system_finding_columns(system: str, report: Report | None) -> Iterator[Column]:
+    """Findings of servers, accounts, the meta group and the system as a whole."""
+    if report is None:
+        return
+    found = (
+        (catalog.SERVER_CONFIG_FINDING, catalog.SERVER, report.by_server),
+        (catalog.ACCOUNT_CONFIG_FINDING, catalog.ACCOUNT, report.by_account),
+    )
+    for metric, labels, by_name in found:
+        heads = [
+            label_head(labels, (system, name)) + head_ending(_LABELS, (code, severity.value))
+            for name, of_asset in sorted(by_name.items())
+            for code, severity in of_asset
+        ]
+        yield Column(metric, heads, [1] * len(heads))
+    heads = [
+        label_head(catalog.SYSTEM, (system,)) + head_ending(_LABELS, (code, severity.value))
+        for code, severity in report.of_system
+    ]
+    yield Column(catalog.META_CONFIG_FINDING, heads, [1] * len(heads))
 
 
 def stream_finding_columns(

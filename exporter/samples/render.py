@@ -28,7 +28,11 @@ from exporter.samples.events import (
     consumer_event_columns,
     stream_event_columns,
 )
-from exporter.samples.findings import ConsumerFindings, stream_finding_columns
+from exporter.samples.findings import (
+    ConsumerFindings,
+    stream_finding_columns,
+    system_finding_columns,
+)
 from exporter.samples.info_metrics import InfoCache, consumer_infos, stream_infos
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
 from exporter.samples.rows import RowCache
@@ -123,6 +127,7 @@ class Renderer:
         blocks.take(meta_columns(self.system, snapshot.meta, snapshot.servers))
         blocks.take(account_columns(self.system, snapshot.accounts))
         blocks.take(account_event_columns(self.system, events))
+        blocks.take(system_finding_columns(self.system, report))
         self._take_streams(blocks, snapshot, counts, inputs)
         blocks.take(ephemeral_columns(self.system, groups))
         self._take_consumers(blocks, consumers, snapshot, inputs)

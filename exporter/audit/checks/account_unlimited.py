@@ -47,5 +47,6 @@ CHECK = Check(
         "nats account info",
         "nats auth account edit ACCOUNT --js-disk DISK_BYTES --js-memory MEMORY_BYTES",
     ),
+    default=True,
     find=find,
 )

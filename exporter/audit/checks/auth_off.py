@@ -22,7 +22,7 @@ def find(context: AuditContext) -> Iterator[Finding | Unknown]:
 
 CHECK = Check(
     code="auth-off",
-    severity=Severity.WARN,
+    severity=Severity.INFO,
     subject=Subject.SERVER,
     title="The server requires no authentication",
     meaning="Any client that reaches this server can read, write and delete everything.",
@@ -34,5 +34,6 @@ CHECK = Check(
         "nats server check server --name SERVER --auth-required",
     ),
     needs=frozenset({Need.SERVERS}),
+    default=True,
     find=find,
 )

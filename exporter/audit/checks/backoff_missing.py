@@ -40,5 +40,6 @@ CHECK = Check(
     commands=(
         "nats consumer edit STREAM CONSUMER --max-deliver N --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
+    default=True,
     find=find,
 )

@@ -26,5 +26,6 @@ CHECK = Check(
     why="Reads load only the leader and fail while there is no leader.",
     remedy="Enable direct get, if readers accept a replica that is slightly behind.",
     commands=("nats stream edit STREAM --allow-direct",),
+    default=True,
     find=find,
 )

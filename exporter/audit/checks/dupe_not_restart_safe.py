@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
+from exporter.audit.facts import dedupe
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import duration
@@ -21,7 +22,9 @@ def find(context: AuditContext) -> Iterator[Finding]:
             continue
         reason = _reason(row, config, window)
         if reason:
-            yield stream_finding(row, f"window {duration(window)}; {reason}")
+            yield stream_finding(
+                row, f"window {duration(window)}; {reason}", dedupe.severity(context, row, config)
+            )
 
 
 def _reason(row: Stream, config: StreamConfig, window: float) -> str:
@@ -56,7 +59,8 @@ CHECK = Check(
     condition=(
         "The stream has a duplicate window and is not a mirror, bucket or object store. Its "
         "retention is not limits, or it is in memory with one replica, or it is full and all its "
-        "messages are younger than the window."
+        "messages are younger than the window. Warn where deduplication is used: a window that is "
+        "not the default, message ids or duplicates seen, or metadata of the owner."
     ),
     why=(
         "Servers rebuild the ids from the stored messages. A retry after the restart is stored a "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
+from exporter.audit.facts import dedupe
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import duration
@@ -22,7 +23,9 @@ def find(context: AuditContext) -> Iterator[Finding]:
         horizon = context.publish_retry_horizon(config)
         if window < horizon:
             yield stream_finding(
-                row, f"window {duration(window)}, publishers retry for {duration(horizon)}"
+                row,
+                f"window {duration(window)}, publishers retry for {duration(horizon)}",
+                dedupe.severity(context, row, config),
             )
 
 
@@ -32,14 +35,15 @@ def _is_clipped(config: StreamConfig, window: float) -> bool:
 
 CHECK = Check(
     code="dupe-window-short",
-    severity=Severity.WARN,
+    severity=Severity.INFO,
     subject=Subject.STREAM,
     title="The duplicate window is shorter than the retries of publishers",
     meaning="A publisher may retry a message after the stream has dropped its id.",
     condition=(
         "The stream is not a mirror, bucket or object store, and its duplicate window is below "
         "the retry horizon of publishers (metadata io.streamgauge.publish-retry-horizon, default "
-        "120 s). If max_age limits the window, only a horizon in the metadata counts."
+        "120 s). If max_age limits the window, only a horizon in the metadata counts. Warn where "
+        "deduplication is used."
     ),
     why="After an outage, retries are stored a second time, although they carry an id.",
     remedy=(

@@ -7,27 +7,35 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import age
-from exporter.audit.findings import consumer_finding
+from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
-from exporter.audit.units import HOUR, duration
+from exporter.audit.units import HOUR, duration, plural
 
 OLD_SECONDS = HOUR
 
 
 def find(context: AuditContext) -> Iterator[Finding]:
-    for row, config in context.consumers:
-        found, old = context.stream_of(row), age(row.created, context.now)
-        if config.durable or found is None or old is None or old <= OLD_SECONDS:
+    for row, config in context.streams:
+        if config.retention not in ("interest", "workqueue"):
             continue
-        retention = found[1].retention
-        if retention in ("interest", "workqueue"):
-            yield consumer_finding(row, f"ephemeral, {duration(old)} old, {retention} retention")
+        ages = {
+            consumer.name: old
+            for consumer in context.ephemerals_of(row)
+            if (old := age(consumer.created, context.now)) is not None and old > OLD_SECONDS
+        }
+        if ages:
+            oldest = max(ages, key=lambda name: ages[name])
+            yield stream_finding(
+                row,
+                f"{plural(len(ages), 'ephemeral consumer')} on {config.retention} retention, the "
+                f"oldest is {oldest}, {duration(ages[oldest])} old",
+            )
 
 
 CHECK = Check(
     code="ephemeral-worker",
     severity=Severity.INFO,
-    subject=Subject.CONSUMER,
+    subject=Subject.STREAM,
     title="An ephemeral consumer controls the retention of a stream",
     meaning=(
         "A consumer without a durable name is used on a stream whose retention depends on "
@@ -50,8 +58,8 @@ CHECK = Check(
         "one."
     ),
     commands=(
-        "nats consumer info STREAM CONSUMER",
-        "nats consumer copy STREAM CONSUMER DURABLE_NAME --deliver SEQUENCE --inactive-threshold 30d",
+        "nats consumer report STREAM",
+        "nats consumer copy STREAM NAME DURABLE_NAME --deliver SEQUENCE --inactive-threshold 30d",
         "nats consumer add STREAM DURABLE_NAME --pull --deliver all --defaults",
     ),
     find=find,

@@ -14,7 +14,7 @@ MANY = 100
 
 def find(context: AuditContext) -> Iterator[Finding]:
     for row, _ in context.streams:
-        count = sum(not config.durable for _, config in context.consumers_of(row))
+        count = len(context.ephemerals_of(row))
         if count >= MANY:
             yield stream_finding(row, f"{count:,} of {row.consumers:,} consumers are ephemeral")
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Subject
 from exporter.audit.context import AuditContext, stream_key
+from exporter.audit.facts import dedupe
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
-from exporter.model import Stream, StreamConfig
 
 ENOUGH = 0.99
-DEFAULT_SECONDS = 120.0
 
 
 def find(context: AuditContext) -> Iterator[Finding]:
@@ -21,7 +20,7 @@ def find(context: AuditContext) -> Iterator[Finding]:
             sample is None
             or sample.read == 0
             or config.mirror
-            or not _uses_deduplication(context, row, config)
+            or not dedupe.is_meant(context, row, config)
         ):
             continue
         if sample.with_id < ENOUGH * sample.read:
@@ -30,24 +29,16 @@ def find(context: AuditContext) -> Iterator[Finding]:
             )
 
 
-def _uses_deduplication(context: AuditContext, row: Stream, config: StreamConfig) -> bool:
-    publishes = context.publishes.streams.get(stream_key(row))
-    hits = publishes.dedupe_hits if publishes is not None and publishes.dedupe_exact else None
-    duplicates = (
-        context.history.duplicates(stream_key(row)) if context.history is not None else None
-    )
-    return bool(hits or duplicates) or (config.duplicate_window_seconds or 0) > DEFAULT_SECONDS
-
-
 CHECK = Check(
     code="ids-missing",
-    severity=Severity.INFO,
+    severity=Severity.WARN,
     subject=Subject.STREAM,
     title="Messages without an id on a stream with deduplication",
     meaning="Some publishers send no Nats-Msg-Id although the stream is set up for deduplication.",
     condition=(
-        "Less than 99 % of the sampled last messages have a Nats-Msg-Id, and duplicates were "
-        "dropped or the duplicate window is above the default of 120 s."
+        "Less than 99 % of the sampled last messages have a Nats-Msg-Id, and deduplication is "
+        "used: some have one, duplicates were dropped, the duplicate window is not the default of "
+        "120 s, or the owner's metadata says so."
     ),
     why="A message without an id is stored again with each retry.",
     remedy="Let every publisher set an id that is unique per message and the same for all retries.",

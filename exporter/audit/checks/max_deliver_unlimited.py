@@ -20,7 +20,7 @@ def find(context: AuditContext) -> Iterator[Finding]:
 
 CHECK = Check(
     code="max-deliver-unlimited",
-    severity=Severity.WARN,
+    severity=Severity.INFO,
     subject=Subject.CONSUMER,
     title="Deliveries of a message are not limited",
     meaning="A message that no worker can process is redelivered without limit.",
@@ -39,5 +39,6 @@ CHECK = Check(
         "nats stream add DEAD_LETTERS --subjects '$JS.EVENT.ADVISORY.*.MAX_DELIVERIES.>' --max-age 30d --defaults",
         "nats consumer edit STREAM CONSUMER --max-deliver N --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
+    default=True,
     find=find,
 )

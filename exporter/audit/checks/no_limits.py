@@ -42,5 +42,6 @@ CHECK = Check(
         "nats stream edit STREAM --max-age AGE",
         "nats stream edit STREAM --max-bytes BYTES",
     ),
+    default=True,
     find=find,
 )

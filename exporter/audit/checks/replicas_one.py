@@ -32,5 +32,6 @@ CHECK = Check(
     ),
     remedy="Raise the number of replicas. The server copies the messages and stays available.",
     commands=("nats stream edit STREAM --replicas 3",),
+    default=True,
     find=find,
 )

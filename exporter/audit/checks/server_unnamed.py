@@ -29,5 +29,6 @@ CHECK = Check(
     ),
     remedy="Set server_name in its configuration.",
     commands=("nats server list",),
+    default=True,
     find=find,
 )

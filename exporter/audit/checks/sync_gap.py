@@ -45,5 +45,6 @@ CHECK = Check(
     commands=("nats stream edit STREAM --replicas 3",),
     needs=frozenset({Need.SERVERS}),
     since="2.10",
+    default=True,
     find=find,
 )

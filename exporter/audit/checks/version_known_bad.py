@@ -21,20 +21,20 @@ def find(context: AuditContext) -> Iterator[Finding]:
         version = version_numbers(row.version)
         if not row.up or not version:
             continue
-        bug = BUGS.get(version, "")
-        if version < SCANS_BEFORE:
-            bug = "requests about filtered consumers scan the stream"
-        if bug:
+        if bug := BUGS.get(version):
             yield server_finding(row, f"version {row.version}: {bug}")
+        elif version < SCANS_BEFORE:
+            slow = "requests about filtered consumers scan the stream"
+            yield server_finding(row, f"version {row.version}: {slow}", Severity.INFO)
 
 
 CHECK = Check(
     code="version-known-bad",
-    severity=Severity.INFO,
+    severity=Severity.WARN,
     subject=Subject.SERVER,
     title="The server version has a known bug",
     meaning="This version has a bug that is fixed in a later version.",
-    condition="The version is 2.11.8, or below 2.9.15.",
+    condition="The version is 2.11.8, or below 2.9.15 (info).",
     why=(
         "2.11.8 may return wrong results for publishes with an expected sequence under load "
         "(nats-server issue 7281). Below 2.9.15, every request about a filtered consumer scans "

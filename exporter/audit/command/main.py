@@ -80,6 +80,7 @@ async def _system_audit(
         watch=request.watch,
         history=await asyncio.to_thread(_history, system, request),
         sample_messages=request.sample_messages,
+        details=bool(request.only),
     )
     return SystemAudit(system, options, lambda text: _progress(f"{system.name}: {text}"))
 

@@ -46,6 +46,7 @@ class AuditOptions:
     watch: float | None = None
     history: History | None = None
     sample_messages: bool = False
+    details: bool = False  # of what the servers' own defaults give
 
 
 @dataclass(slots=True)
@@ -133,6 +134,7 @@ class SystemAudit:
             streams=len(snapshot.streams),
             consumers=len(snapshot.consumers),
             gaps=tuple(self._gaps.values()),
+            details=self.options.details,
         )
 
 

@@ -33,7 +33,7 @@ def _visible(line: str) -> str:
 
 def _system(audited: AuditedSystem, min_severity: Severity) -> dict[str, object]:
     report = audited.report
-    shown = [one for one in report.findings if one.check.severity.rank <= min_severity.rank]
+    shown = [one for one in report.findings if one.severity.rank <= min_severity.rank]
     return {
         "system": report.system,
         "source": audited.source,
@@ -74,7 +74,8 @@ def _finding(one: ReportedFinding) -> dict[str, object]:
     check, found = one.check, one.finding
     return {
         "check": check.code,
-        "severity": check.severity.value,
+        "severity": one.severity.value,
+        "default": one.is_default,
         "subject": check.subject.value,
         "account": found.account,
         "stream": found.stream,

@@ -70,11 +70,12 @@ def _case(
         kind = "error" if not_evaluated.broken else "skipped"
         ET.SubElement(case, kind, message=one_line(not_evaluated.reason))
     elif findings:
-        fails = fail_on is not None and check.severity.rank <= fail_on.rank
+        worst = min((one.severity for one in findings), key=lambda one: one.rank)
+        fails = fail_on is not None and worst.rank <= fail_on.rank
         number = f"{len(findings)} found" if len(findings) > 1 else audited.named(findings[0])
         text = ET.SubElement(case, "failure" if fails else "system-out")
         if fails:
-            text.set("type", check.severity.value)
+            text.set("type", worst.value)
             text.set("message", one_line(f"{check.title}: {number}"))
         text.text = _text(audited, check, findings)
     return case

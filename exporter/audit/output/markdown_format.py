@@ -35,13 +35,13 @@ def _lines(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
         yield from (f"**Incomplete:** {_plain(gap)}", "")
     for check, findings in audited.shown(min_severity).items():
         yield from _check(audited, check, findings)
-    yield from _appendix(audited)
+    yield from _appendix(audited, min_severity)
 
 
 def _check(
     audited: AuditedSystem, check: Check, findings: Sequence[ReportedFinding]
 ) -> Iterator[str]:
-    yield from (f"## {check.severity}: {check.title} (`{check.code}`)", "", check.why, "")
+    yield from (f"## {findings[0].severity}: {check.title} (`{check.code}`)", "", check.why, "")
     yield from ("| asset | evidence |", "| --- | --- |")
     for one in findings:
         yield f"| {_cell(audited.named(one))} | {_cell(one.finding.evidence)} |"
@@ -50,7 +50,9 @@ def _check(
         yield from ("```sh", *commands, "```", "")
 
 
-def _appendix(audited: AuditedSystem) -> Iterator[str]:
+def _appendix(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
+    if defaults := audited.defaults(min_severity):
+        yield from ("## Server defaults", "", f"{defaults}. For details: `--only` CODE.", "")
     if muted := audited.muted():
         yield from ("## Muted", "")
         for one in muted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ class AuditedSystem:
     streams: int
     consumers: int
     gaps: tuple[str, ...] = ()  # data that could not be fetched and was not evaluated
+    details: bool = False  # show findings of the server's defaults like all others
 
     @cached_property
     def many_accounts(self) -> bool:
@@ -30,12 +32,19 @@ class AuditedSystem:
         return f"{one.finding.account}: {one.subject}" if with_account else one.subject
 
     def shown(self, min_severity: Severity) -> dict[Check, list[ReportedFinding]]:
-        """Findings by check, without muted and less severe ones; the worst first."""
+        """Findings by check, without muted and less severe ones and defaults; the worst first."""
         found: dict[Check, list[ReportedFinding]] = {}
         for one in self.report.active:
-            if one.check.severity.rank <= min_severity.rank:
+            if one.severity.rank <= min_severity.rank and (self.details or not one.is_default):
                 found.setdefault(one.check, []).append(one)
         return found
+
+    def defaults(self, min_severity: Severity) -> str:
+        """What the servers' own defaults give, in one line; "" if there is none."""
+        if min_severity is not Severity.INFO or self.details:
+            return ""
+        found = Counter(one.check.code for one in self.report.active if one.is_default)
+        return ", ".join(f"{code} ({number:,})" for code, number in sorted(found.items()))
 
     def muted(self) -> list[ReportedFinding]:
         return [one for one in self.report.findings if one.muted is not None]
@@ -51,5 +60,5 @@ class AuditedSystem:
 def fails(audited: Iterable[AuditedSystem], fail_on: Severity | None) -> bool:
     """Whether a finding that is not muted is at least this severe; None: never."""
     return fail_on is not None and any(
-        one.check.severity.rank <= fail_on.rank for each in audited for one in each.report.active
+        one.severity.rank <= fail_on.rank for each in audited for one in each.report.active
     )

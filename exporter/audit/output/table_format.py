@@ -43,13 +43,13 @@ def _lines(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
     for check, findings in audited.shown(min_severity).items():
         yield ""
         yield from _check(audited, check, findings)
-    yield from _appendix(audited)
+    yield from _appendix(audited, min_severity)
 
 
 def _check(
     audited: AuditedSystem, check: Check, findings: Sequence[ReportedFinding]
 ) -> Iterator[str]:
-    yield from _wrapped(f"{check.severity.upper()}  {check.code}: {check.title}", "", "  ")
+    yield from _wrapped(f"{findings[0].severity.upper()}  {check.code}: {check.title}", "", "  ")
     for one in findings[:MAX_PER_CHECK]:
         yield from _wrapped(f"{audited.named(one)}: {one.finding.evidence}", "  - ", "    ")
     if len(findings) > MAX_PER_CHECK:
@@ -60,7 +60,10 @@ def _check(
     yield from (f"    {command}" for command in printed_commands(check, findings[0].finding))
 
 
-def _appendix(audited: AuditedSystem) -> Iterator[str]:
+def _appendix(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
+    if defaults := audited.defaults(min_severity):
+        yield ""
+        yield from _wrapped(f"Server defaults: {defaults}. For details: --only CODE", "", "  ")
     if muted := audited.muted():
         yield from ("", "Muted")
         for one in muted:

@@ -41,7 +41,7 @@ def _check(check: Check, findings: list[ReportedFinding], many_accounts: bool) -
     shown = ordered[:MAX_PER_CHECK]
     return CheckView(
         code=check.code,
-        severity=check.severity.value,
+        severity=min((one.severity for one in findings), key=lambda one: one.rank).value,
         title=check.title,
         why=check.why,
         remedy=check.remedy,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from support.audit.reports import WORKER, audit_context, check, evaluated
 from support.exporter.models import consumer, consumer_config, server, snapshot, stream
 from support.exporter.rendered_series import FULL
 
 from exporter import catalog
+from exporter.audit.check import Finding
+from exporter.audit.report import Report
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, TapState
 from exporter.exposition.histogram import Histogram
 from exporter.metric import Metric, Origin, Subject
@@ -25,8 +28,6 @@ ELSEWHERE = {
     catalog.SERVER_CLOCK_OFFSET_SECONDS,
     catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
     catalog.SERVER_ROUND_TRIP_SECONDS,
-    catalog.STREAM_CONFIG_FINDINGS,
-    catalog.CONSUMER_CONFIG_FINDING,
 }
 
 
@@ -43,6 +44,12 @@ def happened(prefix: str) -> dict[Metric, EventCount]:
     """Every derived event counter of an asset."""
     counters = [each for each in catalog.EVENT_TIMES if each.origin is Origin.DERIVED]
     return {each: EventCount(1, 1.0) for each in counters if each.name.startswith(prefix)}
+
+
+def found_everywhere() -> Report:
+    named = ({"server": "n1"}, {"account": "APP"}, {}, {"account": "APP", "stream": "ORDERS"})
+    found = [Finding(evidence="", **each) for each in named]
+    return evaluated(audit_context(), check("a-check", WORKER, *found))
 
 
 def served() -> set[Metric]:
@@ -68,7 +75,7 @@ def served() -> set[Metric]:
         1,
     )  # fmt: skip
     page = Renderer("nats", FULL).render(
-        snapshot(stream(), asset, server("n1")), signals, published, events
+        snapshot(stream(), asset, server("n1")), signals, published, events, found_everywhere()
     )
     blocks = {block.metric for block in page.blocks}
     return blocks | {sample.metric for sample in event_self_samples("nats", events)}

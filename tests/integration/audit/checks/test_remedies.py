@@ -35,7 +35,7 @@ REMEDIES = (
     Remedy("max-ack-pending-high"),
     Remedy("max-ack-pending-low"),
     Remedy("durable-expires"),
-    Remedy("ephemeral-lingers"),
+    Remedy("ephemeral-lingers", 1),
     Remedy("ack-wait-over-retention"),
     Remedy("pause-long"),
     Remedy("dupe-window-short", 1),
@@ -86,7 +86,8 @@ def command_for(run: AuditRun, remedy: Remedy) -> str:
         for one in run.findings
         if (one["check"], one["stream"], one["consumer"]) == wanted
     )
-    return str(shown[remedy.which])
+    # A finding about ephemeral consumers names its stream: any of them may be meant.
+    return str(shown[remedy.which]).replace(" NAME ", f" {WORKER} ")
 
 
 def filled_in(command: str) -> str:

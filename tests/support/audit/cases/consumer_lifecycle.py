@@ -35,7 +35,7 @@ CASES: Final = (
         "ephemeral-worker",
         consumer_context({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR - 1)),
         consumer_context({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR)),
-        "ephemeral, 1h old, interest retention",
+        "1 ephemeral consumer on interest retention, the oldest is worker, 1h old",
     ),
     Case(
         "ephemeral-worker",
@@ -192,7 +192,7 @@ CASES: Final = (
     ),
     pair(
         "ephemeral-lingers",
-        "inactive_threshold 1d",
+        "the longest inactive_threshold is 1d, of worker",
         {"durable": False, "inactive_threshold_seconds": DAY},
         {"durable": False, "inactive_threshold_seconds": DAY - 1},
     ),

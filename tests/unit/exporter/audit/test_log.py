@@ -1,13 +1,15 @@
-"""The log of audits: new and resolved findings once, with a limit."""
+"""The log of audits: changes of findings, at most one line a minute."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
+from support.exporter.models import NOW
 
 from exporter.audit.check import Finding
-from exporter.audit.log import MAX_COMPARED, MAX_LINES, AuditLog
+from exporter.audit.log import AuditLog
 from exporter.audit.report import Report
 from exporter.audit.severity import Severity
 
@@ -27,8 +29,9 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, dict[str, An
     return found
 
 
-def report(*found: Finding, severity: Severity = Severity.WARN) -> Report:
-    return evaluated(audit_context(), check("a-check", *found, severity=severity))
+def report(*found: Finding, severity: Severity = Severity.WARN, minutes: float = 0.0) -> Report:
+    made = evaluated(audit_context(), check("a-check", *found, severity=severity))
+    return replace(made, taken=NOW + 60 * minutes)
 
 
 def test_the_first_audit_is_one_line(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
@@ -49,23 +52,39 @@ def test_unchanged_findings_are_not_logged_again(
     assert lines(caplog) == []
 
 
-@pytest.mark.parametrize(
-    ("severity", "level"),
-    [(Severity.CRIT, "WARNING"), (Severity.WARN, "WARNING"), (Severity.INFO, "INFO")],
-)
-def test_new_and_resolved_findings_are_a_line_each(
-    severity: Severity, level: str, log: AuditLog, caplog: pytest.LogCaptureFixture
+def test_new_and_resolved_findings_are_one_line(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     log.update(report())
     lines(caplog)
-    log.update(report(WORKER, severity=severity))
-    log.update(report(severity=severity))
-    logged = [(each, message) for each, message, _ in lines(caplog)]
-    assert [each for each, _ in logged] == [level, "INFO"]
-    assert [message.split(" system=")[0] for _, message in logged] == [
-        "new finding",
-        "finding resolved",
-    ]
+    log.update(report(WORKER, ORDERS, minutes=1))
+    log.update(report(ORDERS, minutes=2))
+    (level, message, fields), (later, _, fewer) = lines(caplog)
+    assert (level, message) == ("WARNING", "findings changed")
+    assert (fields["new"], fields["resolved"], fields["now"]) == (2, 0, 2)
+    assert fields["names"] == "a-check ORDERS, a-check ORDERS > worker"
+    assert (later, fewer["new"], fewer["resolved"], fewer["now"]) == ("INFO", 0, 1, 1)
+
+
+def test_there_is_at_most_one_line_a_minute(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.update(report())
+    lines(caplog)
+    for tenth in range(1, 10):
+        log.update(report(*([ORDERS] if tenth % 2 else []), minutes=tenth / 10))
+    assert lines(caplog) == []
+    log.update(report(ORDERS, WORKER, minutes=1))
+    ((_, _, fields),) = lines(caplog)
+    assert fields["new"] == 2
+
+
+def test_what_is_info_is_not_logged(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
+    log.update(report())
+    lines(caplog)
+    log.update(report(WORKER, severity=Severity.INFO, minutes=1))
+    log.update(report(minutes=2))
+    assert lines(caplog) == []
 
 
 def test_a_finding_that_was_muted_is_logged_as_muted(
@@ -73,33 +92,10 @@ def test_a_finding_that_was_muted_is_logged_as_muted(
 ) -> None:
     log.update(report(WORKER))
     lines(caplog)
-    log.update(evaluated(audit_context(muted_consumer("a-check")), check("a-check", WORKER)))
-    ((_, message, _),) = lines(caplog)
-    assert message.startswith("finding muted")
-
-
-def test_a_flood_is_cut_and_counted(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
-    many = [Finding(evidence="", stream=f"S{number}") for number in range(MAX_LINES + 5)]
-    log.update(report(ORDERS))
-    lines(caplog)
-    log.update(report(*many))
-    messages = [message for _, message, _ in lines(caplog)]
-    assert len(messages) == MAX_LINES + 1
-    assert messages[-1].startswith("too many changed findings to log")
-
-
-def test_very_many_findings_of_a_check_are_counted(
-    log: AuditLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    many = [Finding(evidence="", stream=f"S{number}") for number in range(MAX_COMPARED + 1)]
-    log.update(report(*many))
-    lines(caplog)
-    log.update(report(*many[:-1], ORDERS))
-    assert lines(caplog) == []
-    log.update(report(*many, ORDERS))
-    ((_, message, fields),) = lines(caplog)
-    assert message == "number of findings changed"
-    assert (fields["before"], fields["now"]) == (MAX_COMPARED + 1, MAX_COMPARED + 2)
+    muted = evaluated(audit_context(muted_consumer("a-check")), check("a-check", WORKER))
+    log.update(replace(muted, taken=NOW + 60))
+    ((_, _, fields),) = lines(caplog)
+    assert (fields["resolved"], fields["muted"]) == (0, 1)
 
 
 def test_a_broken_check_and_an_unknown_code_are_logged_once(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 
 from exporter.audit.check import Check, Finding, Need, Unknown
@@ -222,3 +223,29 @@ def test_the_code_of_a_mute_is_no_markup() -> None:
         made, report=replace(made.report, unknown_ignores=(UnknownIgnore("`<b>`", "ORDERS"),))
     )
     assert "- \\`\\<b\\>\\`, in ORDERS\n" in markdown([made], Severity.INFO)
+
+
+def test_what_the_servers_defaults_give_is_one_line() -> None:
+    usual = replace(check("a-default", ORDERS, WORKER, severity=Severity.INFO), default=True)
+    report = evaluated(audit_context(), usual, check("b-check", ORDERS, severity=Severity.INFO))
+    made = AuditedSystem(report, (usual,), "account", 1, 1)
+    line = "Server defaults: a-default (2). For details: --only CODE"
+    assert line in table([made], Severity.INFO)
+    assert "INFO  a-default" not in table([made], Severity.INFO)
+    assert "INFO  b-check" in table([made], Severity.INFO)
+    assert "a-default (2). For details" in markdown([made], Severity.INFO)
+    assert "Server defaults" not in table([made], Severity.WARN)
+    assert "INFO  a-default" in table([replace(made, details=True)], Severity.INFO)
+
+
+def test_a_finding_may_be_more_or_less_severe_than_its_check() -> None:
+    worse = changed(ORDERS, severity=Severity.CRIT)
+    report = evaluated(audit_context(), check("a-check", WORKER, worse, severity=Severity.INFO))
+    made = AuditedSystem(report, (), "account", 1, 1)
+    assert [one.severity for one in report.findings] == [Severity.CRIT, Severity.INFO]
+    assert table([made], Severity.INFO).count("CRIT  a-check") == 1
+    assert fails([made], Severity.CRIT)
+    assert [
+        one["severity"]
+        for one in json.loads(as_json([made], Severity.INFO))["systems"][0]["findings"]
+    ] == ["crit", "info"]

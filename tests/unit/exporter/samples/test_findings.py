@@ -53,6 +53,29 @@ def test_findings_are_counted_by_stream_and_named_by_consumer() -> None:
     }
 
 
+def test_findings_of_servers_accounts_and_the_system_have_series() -> None:
+    report = evaluated(
+        audit_context(),
+        check("a-check", SERVER, SERVER, Finding(evidence="", account="APP"), Finding(evidence="")),
+        check("b-check", Finding(evidence="", server="n1", severity=Severity.INFO)),
+    )
+    page = samples_of(text_of(Renderer("nats").render(SEEN, report=report)))
+    wanted = {
+        catalog.SERVER_CONFIG_FINDING.name,
+        catalog.ACCOUNT_CONFIG_FINDING.name,
+        catalog.META_CONFIG_FINDING.name,
+    }
+    series = [
+        (one.name, tuple(one.labels.values()), one.value) for one in page if one.name in wanted
+    ]
+    assert sorted(series) == [
+        (catalog.ACCOUNT_CONFIG_FINDING.name, ("nats", "APP", "a-check", "warn"), 1),
+        (catalog.META_CONFIG_FINDING.name, ("nats", "a-check", "warn"), 1),
+        (catalog.SERVER_CONFIG_FINDING.name, ("nats", "n1", "a-check", "warn"), 1),
+        (catalog.SERVER_CONFIG_FINDING.name, ("nats", "n1", "b-check", "info"), 1),
+    ]
+
+
 def test_a_consumer_that_fails_a_check_twice_counts_once() -> None:
     """Two lines of one series would make Prometheus refuse the whole scrape."""
     report = evaluated(audit_context(), check("a-check", WORKER, WORKER))

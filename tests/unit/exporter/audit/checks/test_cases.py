@@ -29,11 +29,15 @@ from support.audit.contexts import (
 )
 from support.audit.rules import assert_rule, check_file, error_of, findings_unless_broken
 from support.collected import over_all
-from support.exporter.models import consumer, consumer_config
+from support.exporter.models import consumer, consumer_config, server
 
 from exporter.audit.check import Finding, Subject
-from exporter.audit.context import AuditContext
+from exporter.audit.context import AuditContext, MessageSample
 from exporter.audit.registry import codes
+from exporter.audit.severity import Severity
+from exporter.model import OwnerNotes
+from exporter.signals.conditions.words import Condition
+from exporter.signals.results import ConsumerSignals, Signals
 from exporter.subscription_counts import SubscriptionCounts
 
 CASES = (
@@ -195,6 +199,84 @@ def test_several_consumers_near_the_end_of_retention_are_one_finding() -> None:
     assert one.evidence == "a was 59s behind, max_age 1m (and 2 more consumers)"
 
 
-def test_evidence_of_ephemeral_consumers_names_the_client() -> None:
-    (one,) = found_by("max-deliver-unlimited", consumer_context({"durable": False}))
-    assert one.evidence.endswith("; ephemeral: its client sets this")
+def test_ephemeral_consumers_are_not_audited_one_by_one() -> None:
+    assert not found_by("max-deliver-unlimited", consumer_context({"durable": False}))
+    rows = [
+        consumer(name, config=consumer_config(durable=False, inactive_threshold_seconds=seconds))
+        for name, seconds in (("a", 1e5), ("b", 2e5), ("c", 60.0))
+    ]
+    (one,) = found_by("ephemeral-lingers", stream_lifecycle.stream_context(*rows))
+    assert one.consumer == ""
+    assert one.evidence == ("2 ephemeral consumers, the longest inactive_threshold is 2d7h, of b")
+
+
+DEDUPE_MEANT: list[dict[str, Any]] = [
+    {"duplicate_window_seconds": 60.0},
+    {"duplicate_window_seconds": 120.0, "sample": {("APP", "ORDERS"): MessageSample(20, 1)}},
+    {"duplicate_window_seconds": 120.0, "history": {"duplicates": 1.0}},
+    {"duplicate_window_seconds": 120.0, "notes": OwnerNotes(idempotent_writers=True)},
+    {"duplicate_window_seconds": 120.0, "notes": OwnerNotes(publish_retry_horizon=60.0)},
+]
+DEDUPE_NOT_MEANT: list[dict[str, Any]] = [
+    {"duplicate_window_seconds": 120.0},
+    {"duplicate_window_seconds": 30.0, "max_age_seconds": 30.0},
+    {"duplicate_window_seconds": 120.0, "sample": {("APP", "ORDERS"): MessageSample(20, 0)}},
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [(each, Severity.WARN) for each in DEDUPE_MEANT]
+    + [(each, Severity.INFO) for each in DEDUPE_NOT_MEANT],
+)
+def test_a_weak_spot_of_deduplication_is_warn_only_where_it_is_used(
+    changes: dict[str, Any], severity: Severity
+) -> None:
+    seen = stream_lifecycle.stream_context(retention="workqueue", **changes)
+    (one,) = found_by("dupe-not-restart-safe", seen)
+    assert one.severity is severity
+
+
+def test_a_sourced_stream_without_a_window_is_warn_where_ids_are_seen() -> None:
+    def severity(**changes: Any) -> Severity | None:
+        seen = stream_lifecycle.stream_context(sourced=True, sources=1, **changes)
+        (one,) = found_by("dupe-window-off", seen)
+        return one.severity
+
+    assert severity() is Severity.INFO
+    assert severity(sample={("APP", "ORDERS"): MessageSample(20, 20)}) is Severity.WARN
+
+
+@pytest.mark.parametrize(
+    ("row", "signals", "notes", "held"),
+    [
+        ({"num_ack_pending": 2}, {"floor_stalled": 301.0}, OwnerNotes(), True),
+        ({"num_ack_pending": 2}, {"floor_stalled": 299.0}, OwnerNotes(), False),
+        ({"num_ack_pending": 2, "num_waiting": 1}, {"floor_stalled": 301.0}, OwnerNotes(), False),
+        ({"num_ack_pending": 2, "push_bound": True}, {"floor_stalled": 301.0}, OwnerNotes(), False),
+        ({"num_ack_pending": 0}, {"floor_stalled": 301.0}, OwnerNotes(), False),
+        ({"num_ack_pending": 2}, {"floor_stalled": 301.0}, OwnerNotes(long_jobs=600.0), False),
+        (
+            {"num_ack_pending": 2},
+            {"floor_stalled": 301.0, "conditions": ((Condition.LONG_JOBS, 0.0),)},
+            OwnerNotes(),
+            False,
+        ),
+    ],
+)
+def test_a_long_ack_wait_is_warn_while_a_gone_worker_holds_messages(
+    row: dict[str, Any], signals: dict[str, Any], notes: OwnerNotes, held: bool
+) -> None:
+    seen = consumer_context({"ack_wait_seconds": 3600.0, "notes": notes}, **row)
+    of_worker = ConsumerSignals(0, 0, 0, None, 0.0, **signals)
+    seen = replace(seen, signals=Signals(consumers={("APP", "ORDERS", "worker"): of_worker}))
+    (one,) = found_by("ack-wait-long", seen)
+    assert one.severity is (Severity.WARN if held else None)
+    assert ("2 messages held for 5m1s, no client pulls" in one.evidence) is held
+
+
+@pytest.mark.parametrize(("version", "severity"), [("2.11.8", None), ("2.9.14", Severity.INFO)])
+def test_a_version_that_is_only_slow_is_info(version: str, severity: Severity | None) -> None:
+    (one,) = found_by("version-known-bad", audit_context(server("n1", version=version)))
+    assert one.severity is severity
+    assert check_of("version-known-bad").severity is Severity.WARN
