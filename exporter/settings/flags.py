@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from exporter.settings.addresses import without_credentials
 from streamgauge.serving.settings import flags
 from streamgauge.serving.settings.flags import add_flags, add_help_and_config, empty_parser
 from streamgauge.serving.settings.server import log_flags, web_flags
@@ -65,7 +62,6 @@ __all__ = [
     "add_flags",
     "add_help_and_config",
     "empty_parser",
-    "parse",
     "parser",
 ]
 
@@ -84,8 +80,3 @@ def parser() -> argparse.ArgumentParser:
         "--once", action="store_true", help="poll once, print the exposition, exit 0 or 1"
     )
     return made
-
-
-def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
-    """Values by flag name, None where not given."""
-    return flags.parse(argv, made, without_credentials)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final, get_origin
 
 from exporter.settings.config import ExporterSettings
-from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, parse, parser
+from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, parser
 from exporter.settings.referenced_files import check_readable, resolve_paths
 from streamgauge.serving.settings.declaration import declared_settings
-from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, variable_text
+from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, parse, variable_text
 from streamgauge.serving.settings.loader import (
     SettingsError,
     build,

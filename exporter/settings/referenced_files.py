@@ -14,6 +14,8 @@ Section = TypeVar("Section")
 
 # It appears with the first rollup, which may be hours away.
 _OPTIONAL_FILE = "forecasts"
+# The value may be the secret itself instead of the path of its file.
+_SECRET_FILES = ("password_file", "token_file", "nkey_seed_file")
 
 
 def resolve_paths(settings: ExporterSettings, folder: Path) -> ExporterSettings:
@@ -33,8 +35,8 @@ def check_readable(settings: ExporterSettings, where: str) -> None:
             with path.open("rb"):
                 return path
         except OSError as error:
-            reason = f"{path} cannot be read: {error.strerror}"
-            raise SettingsError(where, key, reason) from error
+            shown = "the file" if key.endswith(_SECRET_FILES) else str(path)
+            raise SettingsError(where, key, f"{shown} cannot be read: {error.strerror}") from error
 
     _with_paths(settings, "", check)
 

@@ -10,9 +10,9 @@ from typing import Any
 from exporter.audit.command.parser import NEVER, OutputFormat, parser
 from exporter.audit.severity import Severity
 from exporter.settings.audit import check_codes
-from exporter.settings.flags import parse
 from exporter.settings.options import Options, options_of
 from streamgauge.serving.settings.durations import parse_duration
+from streamgauge.serving.settings.flags import parse
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
 

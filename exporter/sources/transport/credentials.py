@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+import nkeys  # type: ignore[import-untyped]
 from nats.aio.client import RawCredentials
 
 from streamgauge.serving.settings.loader import SettingsError, read_secret
@@ -71,7 +72,7 @@ class NatsAccess:
         if token:
             options["token"] = token
         if self.nkey_seed_file is not None:
-            options["nkeys_seed_str"] = read_secret(self.nkey_seed_file)
+            options["nkeys_seed_str"] = _read_seed(self.nkey_seed_file)
         if self.creds_file is not None:
             options["user_credentials"] = RawCredentials(read_secret(self.creds_file))
         if self.tls is not None:
@@ -92,6 +93,15 @@ class NatsAccess:
             if parts.username:
                 return {"user": unquote(parts.username), "password": unquote(parts.password or "")}
         return {}
+
+
+def _read_seed(path: Path) -> str:
+    seed = read_secret(path)
+    try:
+        nkeys.from_seed(seed.encode())
+    except (nkeys.NkeysError, ValueError) as error:
+        raise SettingsError(str(path), "", "is not an nkey seed") from error
+    return seed
 
 
 def without_secrets(address: str) -> str:

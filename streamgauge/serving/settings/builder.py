@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, get_args, get_origin
 
 from streamgauge.serving.settings.declaration import Declared, declared_settings
-from streamgauge.serving.settings.errors import InvalidSettingError, Place
+from streamgauge.serving.settings.errors import InvalidSettingError, Place, SettingsError
 from streamgauge.serving.settings.scalars import notation_of, read_scalar, without_none
 
 Section = TypeVar("Section")
@@ -22,7 +22,7 @@ def build_section(cls: type[Section], mapping: object, place: Place) -> Section:
     settings = {each.key: each for each in declared_settings(cls)}
     for key in mapping:
         if key not in settings:
-            raise place.child(str(key)).error(unknown("key", str(key), settings))
+            raise _unknown_key(str(key), getattr(key, "line", 0), settings, place)
     given = {
         each.name: read_setting(each, mapping[key], place.child(key))
         for key, each in settings.items()
@@ -35,6 +35,14 @@ def build_section(cls: type[Section], mapping: object, place: Place) -> Section:
         return cls(**given)
     except InvalidSettingError as error:
         raise place.child(error.key).error(str(error)) from error
+
+
+def _unknown_key(key: str, line: int, known: Collection[str], place: Place) -> SettingsError:
+    """A key that resembles none may be a password in the wrong place: the line is enough."""
+    if difflib.get_close_matches(key, known, n=1):
+        return place.child(key).error(unknown("key", key, known))
+    where = f"line {line}: " if line else ""
+    return place.error(f"{where}{unknown('key', key, known)}")
 
 
 def read_setting(declared: Declared, value: object, place: Place) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -93,13 +93,14 @@ def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) 
             group.add_argument(flag.text, action=action, metavar=flag.metavar, help=flag.help)
 
 
-def parse(
-    argv: Sequence[str], made: argparse.ArgumentParser, shown: Callable[[str], str] = str
-) -> dict[str, Any]:
-    """Values by flag name, None where not given. `shown` renders an unknown word for the error."""
+def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
+    """Values by flag name, None where not given."""
     known, unknown = made.parse_known_args(argv)
     for word in unknown:
-        raise SettingsError(shown(word.partition("=")[0]), "", _unknown_reason(made, word))
+        flag = re.fullmatch(r"(-[a-zA-Z]|--[a-z.-]+)(?:=.*)?", word, re.DOTALL)
+        # Any other word may be a password: its position is enough.
+        name = flag[1] if flag else f"argument {list(argv).index(word) + 1}"
+        raise SettingsError(name, "", _unknown_reason(made, word))
     return {name.replace("_", "-"): value for name, value in vars(known).items()}
 
 

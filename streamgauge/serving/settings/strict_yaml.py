@@ -41,8 +41,23 @@ for _kind, _pattern, _first in (
     _StrictLoader.add_implicit_resolver(_TAG + _kind, re.compile(f"^(?:{_pattern})$"), _first)
 
 
+class Key(str):
+    """A key with its line: an unknown one may be a secret, and is not shown."""
+
+    __slots__ = ("line",)
+    line: int
+
+
 def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    return loader.construct_mapping(node, deep=True)
+    lines = {key.value: key.start_mark.line + 1 for key, _ in node.value}
+    made: dict[Any, Any] = loader.construct_mapping(node, deep=True)
+    return {_with_line(key, lines.get(key, 0)): value for key, value in made.items()}
+
+
+def _with_line(text: str, line: int) -> Key:
+    key = Key(text)
+    key.line = line
+    return key
 
 
 def _list(loader: _StrictLoader, node: yaml.SequenceNode) -> list[Any]:

@@ -83,7 +83,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
     [
         ((), {}, "--data: is missing, and it has no default"),
         (("--dat", "x"), {}, "--dat: unknown flag (did you mean --data?)"),
-        (("serve",), {}, "serve: is not a flag (settings are given as --flag value)"),
+        (("serve",), {}, "argument 1: is not a flag (settings are given as --flag value)"),
         (("--data",), {}, "--data: expected one argument"),
         (("--data", "x", "--web.listen-address", "7779"), {}, '--web.listen-address: "7779" is no address (write HOST:PORT)'),
         (("--data", "x"), {"WEB_LISTEN_ADDRESS": "a:b"}, 'environment: STREAMGAUGE_ARCHIVE_WEB_LISTEN_ADDRESS: "a:b" is no address (write HOST:PORT)'),

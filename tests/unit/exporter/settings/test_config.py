@@ -27,7 +27,7 @@ ERRORS = {
     ),
     "an unknown key like no other": (
         "log: {zzz: 1}",
-        "log.zzz: unknown key (known: format, level)",
+        "log: line 1: unknown key (known: format, level)",
     ),
     "a duration without a unit": (
         "interval: 15",
@@ -202,7 +202,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("text", "key", "path"),
     [
         ("systems: [{creds_file: none.creds}]", "systems[0].creds_file", "none.creds"),
-        ("systems: [{user: u, password_file: pw}]", "systems[0].password_file", "pw"),
         ("systems: [{tls: {ca: sub/ca.pem}}]", "systems[0].tls.ca", "sub/ca.pem"),
         ("web: {config_file: web.yml}", "web.config_file", "web.yml"),
     ],
@@ -214,6 +213,15 @@ def test_a_file_that_the_settings_name_must_be_readable(
         loaded(tmp_path, text)
     reason = f"{tmp_path / path} cannot be read: No such file or directory"
     assert str(caught.value) == f"{tmp_path}/exporter.yml: {key}: {reason}"
+
+
+@pytest.mark.parametrize("key", ["password_file", "token_file", "nkey_seed_file"])
+def test_a_secret_in_place_of_its_file_is_not_shown(tmp_path: Path, key: str) -> None:
+    user = "user: u, " if key == "password_file" else ""
+    with pytest.raises(SettingsError) as caught:
+        loaded(tmp_path, f"systems: [{{{user}{key}: hunter2}}]")
+    reason = "the file cannot be read: No such file or directory"
+    assert str(caught.value) == f"{tmp_path}/exporter.yml: systems[0].{key}: {reason}"
 
 
 def test_a_folder_is_no_password_file(tmp_path: Path) -> None:

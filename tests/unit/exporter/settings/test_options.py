@@ -145,7 +145,7 @@ ERRORS: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     "a word that is no flag": (
         ["nats://me:geheim@a:4222"],
         {},
-        "nats://a:4222: is not a flag (settings are given as --flag value)",
+        "argument 1: is not a flag (settings are given as --flag value)",
     ),
     "an empty file name": (["--config", ""], {}, "--config: is empty, a file was expected"),
 }

@@ -33,8 +33,8 @@ ERRORS = {
     "bad size": ("buffer: 64", "buffer: 64 is not a size (write it like 64MiB or 512KiB)"),
     "unknown key, near": ("lisen: x", "lisen: unknown key (did you mean listen?)"),
     "unknown key, far": (
-        "logs: {zzz: 1}",
-        "logs.zzz: unknown key (known: level)",
+        "\nlogs:\n  zzz: 1",
+        "logs: line 3: unknown key (known: level)",
     ),
     "unknown key in a list": (
         ONE_SYSTEM + "intervall: 5s",

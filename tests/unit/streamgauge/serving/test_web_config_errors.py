@@ -161,7 +161,7 @@ ERRORS = {
     ),
     "unknown header": (
         "http_server_config: {headers: {X-Powered-By: us}}",
-        "http_server_config.headers.X-Powered-By: unknown key (known: Content-Security-Policy,"
+        "http_server_config.headers: line 1: unknown key (known: Content-Security-Policy,"
         " Strict-Transport-Security, X-Content-Type-Options, X-Frame-Options, X-XSS-Protection)",
     ),
     "wrong value of a header": (
