@@ -15,10 +15,11 @@ from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.decoder import DecoderV1
-from archive.remote_write.v1.warm_start import WarmStart
+from archive.remote_write.v1.label_identity import LabelIdentities
 from archive.remote_write.v2.decoder import DecoderV2
 from archive.series.labels import LabelRules
-from archive.series.live import LiveSeries, SeriesIds
+from archive.series.live import LiveSeries
+from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 
 INLINE_SIZE: Final = 4 << 20
@@ -39,12 +40,12 @@ class Version(Enum):
 class Decoder:
     """Not thread-safe: every request updates its caches."""
 
-    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesIds) -> None:
+    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesTable) -> None:
         self.live = LiveSeries(numbers, limits.live_series)
         self._limits = limits
         self._rules = LabelRules.of(limits, replica_label)
         self._unpacker = Unpacker(limits.decoded)
-        self._v1 = DecoderV1(WarmStart(numbers, self._rules, self.live))
+        self._v1 = DecoderV1(LabelIdentities(self._rules, numbers, self.live))
         self._v2 = DecoderV2()
         self._cursor = ConnectionCursor()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, cast
 
@@ -18,7 +18,6 @@ from archive.series.last_seen import LastSeen
 
 Pair = tuple[str, str]
 Labels = tuple[Pair, ...]
-Permit = Callable[[], object]
 
 # Labels have no empty names, so this name marks the replica among the pairs.
 _REPLICA = ""
@@ -45,6 +44,8 @@ class SeriesTable:
         self._pages: dict[int, list[bytes]] = {}
         self._next = 0
         self._ids: dict[bytes, int] = {}
+        self.find_key = self._ids.get
+        """The id of a series by its key: `replica_key` and `key` of its labels."""
 
     def __len__(self) -> int:
         """The id of the next new series."""
@@ -64,27 +65,11 @@ class SeriesTable:
         found = list(map(self._pair_numbers.get, ((_REPLICA, replica), *labels)))
         return None if None in found else self._ids.get(_key(cast(list[int], found)))
 
-    def identify(self, labels: Labels, replica: str = "", permit: Permit = bool) -> int:
-        """The id of this series; a new id for a new series.
-
-        `permit` is called before a series is added, and may raise an error.
-        """
-        pairs = ((_REPLICA, replica), *labels)
-        numbers = list(map(self._pair_numbers.get, pairs))
-        if None in numbers:
-            permit()
-            add = self._pair_number
-            filled = [add(pair) if n is None else n for pair, n in zip(pairs, numbers, strict=True)]
-            return self._add(_key(filled))
-        return self.identify_key(_key(cast(list[int], numbers)), permit)
-
-    def identify_key(self, key: bytes, permit: Permit = bool) -> int:
-        """`identify` by the key of a series: `replica_key` and `key` of its labels."""
-        found = self._ids.get(key)
-        if found is None:
-            permit()
-            found = self._add(key)
-        return found
+    def identify(self, labels: Labels, replica: str = "") -> int:
+        """The id of this series; a new id for a new series."""
+        key = self.replica_key(replica) + self.key(labels)
+        series = self.find_key(key)
+        return self.add_key(key) if series is None else series
 
     def key(self, labels: Iterable[Pair]) -> bytes:
         """Adjacent in keys like the labels in a series; adds unknown pairs."""
@@ -194,12 +179,14 @@ class SeriesTable:
         if series < self._next:
             raise SeriesConflictError(f"series {series} is already another one, or was lost")
         self.skip_to(series)
-        self._add(key)
+        self.add_key(key)
 
-    def _add(self, key: bytes) -> int:
+    def add_key(self, key: bytes) -> int:
+        """A new id for a key that is not in the table."""
         series = self._next
+        page = self._pages.get(series // _PAGE) or self._page(series)
         self._ids[key] = series
-        self._page(series)[series % _PAGE] = key
+        page[series % _PAGE] = key
         # Last, because the log writer takes everything below it.
         self._next = series + 1
         return series

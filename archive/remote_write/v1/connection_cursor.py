@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from archive.remote_write.v1.span_cache import CachedSpan
 
 
@@ -13,10 +11,10 @@ class ConnectionCursor:
     __slots__ = ("growing", "plain", "row", "span")
 
     def __init__(self) -> None:
-        self.span = CachedSpan((), np.empty(0, np.int64))
+        self.span = CachedSpan()
         """The span that matched last; `row` is the first row behind the match."""
         self.row = 0
-        self.growing = CachedSpan((), np.empty(0, np.int64))
+        self.growing = CachedSpan()
         """The span to which new series are appended."""
         self.plain = True
         """Whether the last request had only plain samples and none was refused."""

@@ -17,13 +17,12 @@ from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Rows, SeriesMessage, concatenated
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
-from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot
-from archive.remote_write.v1.label_identity import Unidentified
+from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, are_headers
+from archive.remote_write.v1.label_identity import LabelIdentities
 from archive.remote_write.v1.request_walk import NotPlainError, Walk, is_out_of_order, walk_request
 from archive.remote_write.v1.series import read_message, read_messages
 from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan
-from archive.remote_write.v1.warm_start import WarmStart
-from archive.remote_write.varint_vector import WORD, Words, end_in_time, times_in, words_of
+from archive.remote_write.varint_vector import WORD, Places, Words, end_in_time, times_in, words_of
 from archive.series.labels import RefusedError
 
 # The first three bytes of a sample: tag, length, tag of its first field.
@@ -36,15 +35,14 @@ _NOT_PLAIN: Final = (NotPlainError, RefusedError, MalformedError, IndexError)
 
 
 class DecoderV1:
-    def __init__(self, warm_start: WarmStart) -> None:
+    def __init__(self, identities: LabelIdentities) -> None:
         self.table = LabelCache()
-        self._warm_start = warm_start
         self.metadata = MetadataCache()
-        self._identities = warm_start.identities
+        self._identities = identities
 
     def forget_series(self) -> None:
         """Drops what refers to the series table by other numbers than series ids."""
-        self._warm_start.forget_series()
+        self._identities.forget()
 
     def decode(
         self,
@@ -55,9 +53,8 @@ class DecoderV1:
     ) -> None:
         """Fills the accumulator. After a MalformedError discard it."""
         walk, cursor.plain = Walk(), False
-        self._warm_start.update_lookahead()
         try:
-            walk_request(memory, 0, size, self.table, self._warm_start, cursor, walk)
+            walk_request(memory, 0, size, self.table, self._identities, cursor, walk)
             messages = self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
             accumulator.restart()
@@ -65,7 +62,7 @@ class DecoderV1:
         else:
             cursor.plain = not walk.others and not accumulator.refusals
         finally:
-            self._discard_new(walk)
+            self._discard_unidentified(walk)
         for message in messages:
             self._take(message, accumulator)
 
@@ -81,38 +78,33 @@ class DecoderV1:
         After False discard the accumulator.
         """
         walk, begin = Walk(), 0
-        self._warm_start.update_lookahead()
         try:
             for end, cursor in zip(ends, cursors, strict=True):
-                walk_request(memory, begin, end, self.table, self._warm_start, cursor, walk)
+                walk_request(memory, begin, end, self.table, self._identities, cursor, walk)
                 begin = end
             return not walk.others and not self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
             return False
         finally:
-            self._discard_new(walk)
+            self._discard_unidentified(walk)
 
     def _take_rows(
         self, memory: bytearray, walk: Walk, accumulator: RequestAccumulator
     ) -> list[SeriesMessage | Metadata]:
         """Adds the plain rows; returns the other messages."""
         rows = self._rows(memory, walk)
-        labels = [self._identities.read(raw) for raw, _ in walk.new]
         others = self._read_others(memory, walk, accumulator)
-        refused = self._settle(walk, rows, labels, accumulator)
+        refused = self._settle(memory, walk, rows, accumulator)
         accumulator.add_rows(rows, refused=refused)
         return others
 
-    def _discard_new(self, walk: Walk) -> None:
-        """Discards staged slots: they would match the next request, and have no series id."""
-        for slot in walk.new.values():
-            if not slot.kept:
-                self.table.discard(slot)
+    def _discard_unidentified(self, walk: Walk) -> None:
+        """They would match the next request, and have no series id."""
+        for slot in walk.new:
+            self.table.discard(slot)
 
     def _rows(self, memory: bytearray, walk: Walk) -> Rows:
         """All plain rows, in request order."""
-        if walk.new:
-            self.table.fill(list(walk.new.values()))
         matched = [Rows(each.indices, each.times, each.bits) for _, each in walk.matches]
         if not walk.singles:
             return matched[0] if len(matched) == 1 else concatenated(matched)
@@ -128,14 +120,16 @@ class DecoderV1:
 
     def _verified(self, words: Words, walk: Walk) -> Rows:
         """The single rows, after a check of their bytes. Raises NotPlainError."""
-        table = self.table
-        index = np.array([slot.index for slot in walk.singles], np.int64)
+        slots = walk.singles
+        index = np.array([slot.index for slot in slots], np.int64)
+        headers = np.array([slot.header for slot in slots], np.int64)
+        prefixes = np.array([slot.prefix_size for slot in slots], np.int64)
         place = np.array(walk.single_places, np.int64)
         begin = words[place] & _START
         valued = begin == _VALUED_START
-        header = words[place - table.prefix_sizes[index]] & table.masks[index]
-        endings = words[place + np.where(valued, VALUED - WORD, ZERO - WORD)]
-        right = header == np.where(valued, table.valued[index], table.zero[index])
+        sizes = np.where(valued, VALUED, ZERO)
+        endings = words[place + sizes - WORD]
+        right = are_headers(words[place - prefixes], headers, prefixes - headers + sizes)
         right &= valued | (begin == _ZERO_START)
         right &= end_in_time(endings, TIME_TAG)
         if not right.all():
@@ -151,40 +145,32 @@ class DecoderV1:
         return [message for message in read if message is not None]
 
     def _settle(
-        self,
-        walk: Walk,
-        rows: Rows,
-        labels: list[Unidentified],
-        accumulator: RequestAccumulator,
+        self, memory: bytearray, walk: Walk, rows: Rows, accumulator: RequestAccumulator
     ) -> bool:
         """Assigns series ids to new label sets and to the rows.
 
         True when series are refused.
         """
         index, table = rows.series, self.table
-        capacity = (
-            2 * accumulator.limits.live_series
-        )  # a series may arrive with labels in several orders
-        refused: list[tuple[Slot, bytes, str]] = []
-        identify, now, cached = self._identities.identify, accumulator.now, len(table)
-        for ((raw, _), slot), given in zip(walk.new.items(), labels, strict=True):
-            try:
-                table.ids[slot.index] = identify(given, now)
-            except RefusedError as error:
-                refused.append((slot, raw, str(error)))
-            else:
-                if cached < capacity:
-                    table.keep(slot)
-                    cached += 1
-        if refused:
-            counts = np.bincount(index, minlength=max(slot.index for slot, _, _ in refused) + 1)
-            for slot, raw, reason in refused:
-                given = self._identities.labels.read(raw, accumulator.limits.labels)
-                accumulator.refuse(reason, given, int(counts[slot.index]))
+        refused = self._identify(walk, accumulator, index) if walk.new else []
         rows.series = table.ids[index]  # before the spans change: it may be their column
+        # A series may arrive with labels in several orders.
+        is_full = len(table) > 2 * accumulator.limits.live_series
+        for slot in walk.new if is_full else refused:
+            table.discard(slot)
+        walk.new = []
         if is_out_of_order(walk, len(refused)):
-            _remember_order(walk, rows)
+            _remember_order(walk, memory)
         return bool(refused)
+
+    def _identify(self, walk: Walk, accumulator: RequestAccumulator, index: Places) -> list[Slot]:
+        """Sets the ids of new slots; returns those that are refused."""
+        ids, reasons = self._identities.identify_all(walk.labels, accumulator.now)
+        self.table.assign(walk.new, ids)
+        for at, reason in reasons.items():
+            labels = self._identities.labels.read(walk.new[at].raw, accumulator.limits.labels)
+            accumulator.refuse(reason, labels, int(np.count_nonzero(index == walk.new[at].index)))
+        return [walk.new[at] for at in reasons]
 
     def _take(self, message: SeriesMessage | Metadata, accumulator: RequestAccumulator) -> None:
         if isinstance(message, SeriesMessage):
@@ -193,15 +179,13 @@ class DecoderV1:
             accumulator.add_metadata(NO_SERIES, message.data)
 
 
-def _remember_order(walk: Walk, rows: Rows) -> None:
+def _remember_order(walk: Walk, memory: bytearray) -> None:
     """Stores each request as a span, or appends it to the last one, since request bounds are arbitrary.
 
     A duplicate series has one row in it, a refused series none.
     """
-    slots, sizes = walk.slots(), np.where(rows.bits == 0, ZERO, VALUED).tolist()
+    rows = walk.series(memory)
     for cursor, first, end in walk.requests:
-        pairs = zip(slots[first:end], sizes[first:end], strict=True)
-        sizes_by_slot = {slot: size for slot, size in pairs if slot.kept}
-        lengths = np.array(list(sizes_by_slot.values()), np.int64)
-        if sizes_by_slot and not cursor.growing.continued(list(sizes_by_slot), lengths):
-            cursor.growing = CachedSpan(list(sizes_by_slot), lengths)
+        series = [*{slot: each for slot, each in rows[first:end] if slot.kept}.items()]
+        if series and not cursor.growing.continued(series):
+            cursor.growing = CachedSpan(series)

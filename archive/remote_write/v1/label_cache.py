@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.remote_write.result import REFUSED
+from archive.remote_write.varint_vector import Places, Words
 
 if TYPE_CHECKING:
     from archive.remote_write.v1.span_cache import CachedSpan
@@ -18,55 +19,44 @@ VALUED: Final = 18
 """Bytes of a sample with a value and a six-byte time, with its header."""
 ZERO: Final = 9
 """Bytes of a sample with the value zero, which protobuf omits."""
-_NO_HEADER: Final = 0  # no header: a real one begins with a tag, which is not zero
-MAX_HEADER: Final = 6  # bytes: a tag and a size below 32 GiB
-_MASKS: Final = np.array([(1 << 8 * length) - 1 for length in range(MAX_HEADER + 1)], np.uint64)
-_INITIAL_CAPACITY: Final = 1024
-_COLUMNS: Final = ("ids", "prefix_sizes", "masks", "valued", "zero")
+MAX_HEADER: Final = 3  # bytes: a tag and a size below 16 KiB; larger series are read field by field
 
 
-class Slot:
-    """One cached label set: its bytes, the length of the header before them, and its index."""
+class Slot(msgspec.Struct, eq=False):
+    """One cached label set. A struct, because it costs a third of a class to create."""
 
-    __slots__ = ("_raw", "header", "index", "kept", "key", "prefix_size", "row", "span")
-
-    def __init__(self, raw: bytes, header: int, index: int) -> None:
-        self._raw = raw
-        self.key = hash(raw)
-        self.header = header
-        self.prefix_size = header + len(raw)
-        self.index = index
-        self.kept = False
-        """Whether the cache finds it by its bytes."""
-        self.span: CachedSpan | None = None
-        self.row = 0
+    own_raw: bytes
+    """Empty while a span stores the labels."""
+    header: int
+    """Bytes of the header before the labels."""
+    prefix_size: int
+    index: int
+    kept: bool = True
+    """Whether the cache finds it by its bytes."""
+    span: CachedSpan | None = None
+    row: int = 0
 
     @property
     def raw(self) -> bytes:
         """Stored once, in the slot or its span: labels are most of the memory of a series."""
-        return self._raw if self.span is None else self.span.raw(self.row)
+        return self.own_raw if self.span is None else self.span.raw(self.row)
 
     def join(self, span: CachedSpan, row: int) -> None:
         """The span stores the labels from now on."""
-        self._raw, self.span, self.row = b"", span, row
+        self.own_raw, self.span, self.row = b"", span, row
 
     def leave(self) -> None:
-        self._raw, self.span = self.raw, None
+        self.own_raw, self.span = self.raw, None
 
 
 class LabelCache:
-    """Slots by their bytes, and columns by slot index for numpy."""
+    """Slots by their bytes, and series ids by slot index."""
 
     def __init__(self) -> None:
-        self.ids: NDArray[np.int64] = np.empty(_INITIAL_CAPACITY, np.int64)
-        self.prefix_sizes: NDArray[np.int64] = np.empty(_INITIAL_CAPACITY, np.int64)
-        self.masks: NDArray[np.uint64] = np.empty(_INITIAL_CAPACITY, np.uint64)
-        # The header of a series with exactly one sample: with a value, and with value zero.
-        self.valued: NDArray[np.uint64] = np.empty(_INITIAL_CAPACITY, np.uint64)
-        self.zero: NDArray[np.uint64] = np.empty(_INITIAL_CAPACITY, np.uint64)
+        self.ids: NDArray[np.int64] = np.empty(0, np.int64)
         # By header length and hash of the bytes; `get` compares the bytes. Some label sets have a
         # shorter header for the value zero, and therefore two slots.
-        self._by_header: dict[int, dict[int, Slot]] = {}
+        self._by_header: dict[int, dict[int, Slot]] = {2: {}, MAX_HEADER: {}}
         self._free: list[int] = []
         self._next = 0
 
@@ -74,34 +64,32 @@ class LabelCache:
         return sum(map(len, self._by_header.values()))
 
     def get(self, raw: bytes, header: int) -> Slot | None:
-        slots = self._by_header.get(header)
-        slot = slots.get(hash(raw)) if slots else None
+        slot = self._by_header[header].get(hash(raw))
         return slot if slot is not None and slot.raw == raw else None
 
-    def stage(self, raw: bytes, header: int) -> Slot:
-        """A new slot. `get` does not find it before `keep`."""
-        return Slot(raw, header, self._free.pop() if self._free else self._new_index())
+    def add(self, raw: bytes, header: int) -> Slot:
+        """A new slot without a series id. `get` finds it, unless another has the same hash."""
+        if self._free:
+            index = self._free.pop()
+        else:
+            index = self._next
+            self._next = index + 1
+        slot = Slot(raw, header, header + len(raw), index)
+        if self._by_header[header].setdefault(hash(raw), slot) is not slot:
+            slot.kept = False
+        return slot
 
-    def fill(self, slots: Sequence[Slot]) -> None:
-        """Sets the columns of new slots, without a series id."""
-        place = np.array([slot.index for slot in slots], np.int64)
-        header = np.array([slot.header for slot in slots], np.int64)
-        prefix_sizes = np.array([slot.prefix_size for slot in slots], np.int64)
-        self.ids[place] = REFUSED
-        self.prefix_sizes[place] = prefix_sizes
-        self.masks[place] = _MASKS[header]
-        self.valued[place] = _headers(prefix_sizes - header + VALUED, header)
-        self.zero[place] = _headers(prefix_sizes - header + ZERO, header)
-
-    def keep(self, slot: Slot) -> None:
-        """Makes the slot findable, unless another slot has the same hash."""
-        slots = self._by_header.setdefault(slot.header, {})
-        slot.kept = slots.setdefault(slot.key, slot) is slot
+    def assign(self, slots: Sequence[Slot], ids: Sequence[int]) -> None:
+        missing = self._next - len(self.ids)
+        if missing > 0:
+            more = np.empty(max(missing, len(self.ids)), np.int64)
+            self.ids = np.concatenate([self.ids, more])
+        self.ids[[slot.index for slot in slots]] = ids
 
     def discard(self, slot: Slot) -> None:
         """Removes the slot from the cache and its span; its index is reused."""
         if slot.kept:
-            del self._by_header[slot.header][slot.key]
+            del self._by_header[slot.header][hash(slot.raw)]
             slot.kept = False
         if slot.span is not None:
             slot.span.drop(slot)
@@ -116,28 +104,17 @@ class LabelCache:
             self.discard(slot)
         return len(old)
 
-    def _new_index(self) -> int:
-        index = self._next
-        self._next += 1
-        if index == len(self.ids):
-            for name in _COLUMNS:
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.empty_like(column)]))
-        return index
-
 
 def header_length(size: int) -> int:
     """Bytes of a tag and a varint of this size."""
     return 1 + max(1, -(-size.bit_length() // 7))
 
 
-def _headers(sizes: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Tag and size as in the buffer; _NO_HEADER where they do not have that length."""
-    varints = np.zeros(len(sizes), np.int64)
-    for place in range(MAX_HEADER - 1):
-        more = (sizes >> 7 * (place + 1)) > 0
-        group = (sizes >> 7 * place & 0x7F) | np.where(more, 0x80, 0)
-        here = (place == 0) | (sizes >> 7 * place > 0)
-        varints |= np.where(here, group << 8 * place, 0)
-    needed = 2 + sum((sizes >> 7 * place > 0).astype(np.int64) for place in range(1, MAX_HEADER))
-    return np.where(needed == lengths, varints << 8 | SERIES_TAG, _NO_HEADER).astype(np.uint64)
+def are_headers(words: Words, lengths: Places, sizes: Places) -> NDArray[np.bool_]:
+    """Which words begin with the tag of a series and this size, in a header of this length."""
+    short, is_long = sizes << 8, lengths == MAX_HEADER
+    long = (sizes & 0x7F | 0x80) << 8 | sizes >> 7 << 16
+    expected = np.where(is_long, long, short) | SERIES_TAG
+    found = words.view(np.int64) & np.where(is_long, 0xFFFFFF, 0xFFFF)
+    right: NDArray[np.bool_] = (found == expected) & (is_long == (sizes > 0x7F))
+    return right

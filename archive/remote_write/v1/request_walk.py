@@ -18,8 +18,8 @@ from archive.remote_write.v1.label_cache import (
     LabelCache,
     Slot,
 )
+from archive.remote_write.v1.label_identity import LabelIdentities, SharedLabels, Unidentified
 from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch
-from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import words_of
 
 # Bytes of a plain sample by the value of its length field.
@@ -39,7 +39,8 @@ class NotPlainError(Exception):
 class Walk:
     """A walked request: plain rows in order, and the messages to read field by field."""
 
-    new: dict[tuple[bytes, int], Slot] = field(default_factory=dict)
+    new: list[Slot] = field(default_factory=list)
+    labels: list[Unidentified] = field(default_factory=list)  # of the new slots
     others: list[tuple[int, int, int]] = field(default_factory=list)  # number, start, stop
     rows: int = 0
     lookups: int = 0  # series outside every span
@@ -66,11 +67,17 @@ class Walk:
         self._spans.append((span, first))
         self.rows += len(match.indices)
 
-    def slots(self) -> list[Slot]:
-        """The slot of each row. Slow, so not for every request."""
-        found = dict(zip(self.single_rows, self.singles, strict=True))
+    def series(self, memory: bytearray) -> list[tuple[Slot, bytes | bytearray]]:
+        """The slot of each row and bytes of its series. Slow, so not for every request."""
+        singles: list[tuple[Slot, bytes | bytearray]] = [
+            (slot, memory[place - slot.prefix_size : place + memory[place + 1] + 2])
+            for slot, place in zip(self.singles, self.single_places, strict=True)
+        ]
+        if not self.matches:
+            return singles
+        found = dict(zip(self.single_rows, singles, strict=True))
         for (row, match), (span, first) in zip(self.matches, self._spans, strict=True):
-            found |= enumerate(span.slots[first : first + len(match.indices)], row)
+            found |= enumerate(span.series(first, first + len(match.indices)), row)
         return [found[row] for row in range(self.rows)]
 
 
@@ -79,13 +86,12 @@ def walk_request(
     begin: int,
     end: int,
     table: LabelCache,
-    warm_start: WarmStart,
+    identities: LabelIdentities,
     cursor: ConnectionCursor,
     walk: Walk,
 ) -> None:
     """Fills the walk. Raises NotPlainError, MalformedError or IndexError for other requests."""
-    warm_start.begin_request()
-    walker, first = _Walker(memory, begin, end, table, warm_start, cursor, walk), walk.rows
+    walker, first = _Walker(memory, begin, end, table, identities, cursor, walk), walk.rows
     walker.go()
     if walker.at != end:
         raise NotPlainError
@@ -107,7 +113,7 @@ class _Walker:
         begin: int,
         end: int,
         table: LabelCache,
-        warm_start: WarmStart,
+        identities: LabelIdentities,
         cursor: ConnectionCursor,
         walk: Walk,
     ) -> None:
@@ -115,7 +121,7 @@ class _Walker:
         self._words = words_of(memory)
         self._size = end
         self._table = table
-        self._warm_start = warm_start
+        self._identities = identities
         self._walk = walk
         self.at, self.span, self.row = begin, cursor.span, cursor.row
         self._single_steps, self._next_single_steps = 0, _SHORT_MATCH
@@ -129,7 +135,7 @@ class _Walker:
             if self.row < len(self.span) and (self._follow() or self.at >= self._size):
                 continue
             if not self._jump():
-                self._lookup()
+                self._look_up()
 
     def _follow(self) -> bool:
         """Adds the rows that the span predicts. True when it may predict more."""
@@ -189,48 +195,58 @@ class _Walker:
         self._unverified = True
         return True
 
-    def _lookup(self) -> None:
+    def _look_up(self) -> None:
+        """Finds series by their labels, up to the first one that a span may continue."""
         if self._jumped_from is not None:
             (self.span, self.row), self._jumped_from = self._jumped_from, None
             self.span.forget_next(self.row)
-        slot, place, end = self._slot_here()
-        if slot is None:
-            self.at = end
-        elif slot.span is None or (slot.span is self.span and slot.row == self.row):
-            # No span contains it, or the one that has just failed to match.
-            self._walk.add(slot, place)
-            self.at, self.row = end, self.row if slot.span is None else self.row + 1
-        else:
-            self.span.learn_next(self.row, slot.span, slot.row)
-            self.span, self.row, self._unverified = slot.span, slot.row, False
+        at, size, ended = self.at, self._size, self.row >= len(self.span)
+        memory, find = self._memory, self._identities.find
+        while at < size:
+            start, end = _content(memory, at, size)
+            content, header = bytes(memory[start:end]), start - at
+            is_series = memory[at] == SERIES_TAG and header <= MAX_HEADER
+            length, others = find(content) if is_series else (0, None)
+            if length and _SIZES.get(memory[start + length + 1]) == end - start - length:
+                slot = self._slot(content[:length], header, others)
+                if slot.span is not None and not self._is_next(slot, slot.span):
+                    break
+                self._walk.add(slot, start + length)
+            else:
+                self._walk.others.append((memory[at] >> 3, start, end))
+            at = end
+            if not ended:
+                break
+        self.at = at
 
-    def _slot_here(self) -> tuple[Slot | None, int, int]:
-        """The slot of the series here, if it is plain; the position of its sample; its end."""
-        memory, at, walk = self._memory, self.at, self._walk
-        start, end = _content(memory, at, self._size)
-        if memory[at] == SERIES_TAG and start - at <= MAX_HEADER:
-            labels_end = self._warm_start.identities.end_of_labels(memory, start, end)
-            if _SIZES.get(memory[labels_end + 1]) == end - labels_end:
-                walk.lookups += 1
-                return self._slot(bytes(memory[start:labels_end]), start - at), labels_end, end
-        walk.others.append((memory[at] >> 3, start, end))
-        return None, end, end
-
-    def _slot(self, raw: bytes, header: int) -> Slot:
-        table, new = self._table, self._walk.new
-        slot = table.get(raw, header) or new.get((raw, header))
-        slot = slot or self._warm_start.slot(raw, header, table)
+    def _slot(self, raw: bytes, header: int, others: SharedLabels | None) -> Slot:
+        walk = self._walk
+        walk.lookups += 1
+        slot = self._table.get(raw, header)
         if slot is None:
-            slot = new[raw, header] = table.stage(raw, header)
+            walk.labels.append(self._identities.read(raw, others))
+            slot = self._table.add(raw, header)
+            walk.new.append(slot)
         return slot
+
+    def _is_next(self, slot: Slot, span: CachedSpan) -> bool:
+        """Whether the span here has just failed to match this slot; otherwise goes to its span."""
+        if span is self.span and slot.row == self.row:
+            self.row += 1
+            return True
+        self.span.learn_next(self.row, span, slot.row)
+        self.span, self.row, self._unverified = span, slot.row, False
+        return False
 
 
 def _content(memory: bytearray, at: int, size: int) -> tuple[int, int]:
     """Start and end of a field's content. Raises NotPlainError for unusual fields."""
-    tag = memory[at]
-    if tag & 7 != LENGTH or not 0x08 <= tag < 0x80:
-        raise NotPlainError
-    length, start = read_varint(memory, at + 1, size)
-    if start + length > size:
+    tag, length, start = memory[at], memory[at + 1], at + 2
+    if length >= 0x80:
+        more, start = memory[start], start + 1
+        length = length & 0x7F | more << 7
+        if more >= 0x80:
+            length, start = read_varint(memory, at + 1, size)
+    if tag & 7 != LENGTH or not 0x08 <= tag < 0x80 or start + length > size:
         raise NotPlainError
     return start, start + length

@@ -46,6 +46,10 @@ _ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NOTHING: Final = np.uint64(0)
 
 
+Series = Sequence[tuple[Slot, bytes | bytearray]]
+"""Slots with their series as in a request; values and times do not matter."""
+
+
 class SpanMatch(NamedTuple):
     """Consecutive series of a request, verified as those of the span with a plain sample each."""
 
@@ -58,8 +62,7 @@ class SpanMatch(NamedTuple):
 class CachedSpan:
     """Slots in the order of a request. A slot is in at most one span, so that it can be evicted."""
 
-    def __init__(self, slots: Sequence[Slot], sizes: Places) -> None:
-        """`sizes`: bytes of the sample behind each slot, which rarely change."""
+    def __init__(self, series: Series = ()) -> None:
         self.slots: list[Slot] = []
         self._live_slots = 0
         # The bytes of a request with exactly this span; the only copy of the labels. It ends with
@@ -74,50 +77,49 @@ class CachedSpan:
         )  # of the value words: all ones, or zero without a value
         self._words: Words | None = None  # of the template, until its size changes
         self._jumps: dict[int, tuple[weakref.ref[CachedSpan], int]] = {}
-        self._append(slots, sizes)
+        self._append(series)
 
-    def continued(self, slots: Sequence[Slot], sizes: Places) -> bool:
+    def continued(self, series: Series) -> bool:
         """Appends slots that followed, if they have no span and this one lost no slot."""
-        if self._live_slots < len(self.slots) or len(self.slots) + len(slots) > _LONGEST:
+        if self._live_slots < len(self.slots) or len(self.slots) + len(series) > _LONGEST:
             return False
-        if any(slot.span is not None for slot in slots):
+        if any(slot.span is not None for slot, _ in series):
             return False
-        self._append(slots, sizes)
+        self._append(series)
         return True
 
-    def _append(self, slots: Sequence[Slot], sizes: Places) -> None:
-        first, count = len(self.slots), len(slots)
+    def _append(self, series: Series) -> None:
+        first, slots = len(self.slots), [slot for slot, _ in series]
         index = np.array([slot.index for slot in slots], np.int64)
         self._index = np.concatenate([self._index, index])
         for name in (*_PLACES, "_masks"):
             column = getattr(self, name)
-            setattr(self, name, np.concatenate([column, np.zeros(count, column.dtype)]))
-        built = self._build(first, slots, sizes.tolist())
+            setattr(self, name, np.concatenate([column, np.zeros(len(slots), column.dtype)]))
+        for slot in slots:
+            if slot.span is not None:
+                slot.span.drop(slot)
+        self.slots += slots
+        built = self._build(first, [template for _, template in series])
         spare = bytes(1 + len(built) // _SPARE)
         self._words = None
         self._template = bytearray().join((self._template[:-1], built, spare))
-        del self._template[self._begin(first + count) :]  # keeps the allocation
+        del self._template[self._begin(first + len(slots)) :]  # keeps the allocation
         self._template.append(SERIES_TAG)
         for row, slot in enumerate(slots, first):
-            if slot.span is not None:
-                slot.span.drop(slot)
             slot.join(self, row)
-        self.slots += slots
-        self._live_slots += count
+        self._live_slots += len(slots)
 
-    def _build(self, row: int, slots: Sequence[Slot], sizes: Sequence[int]) -> bytes:
-        """The template of these slots from `row` on; sets their columns."""
-        built = [
-            template_of(slot.raw, slot.prefix_size, size)
-            for slot, size in zip(slots, sizes, strict=True)
-        ]
-        rows = slice(row, row + len(built))
-        valued = np.array([size == VALUED for _, size in built], np.bool_)
-        ends = np.cumsum([len(template) for template, _ in built]) + self._begin(row)
+    def _build(self, row: int, templates: Sequence[bytes | bytearray]) -> bytes:
+        """Sets the columns of the slots from `row` on by their templates, which it joins."""
+        rows = slice(row, row + len(templates))
+        lengths = np.array([len(template) for template in templates], np.int64)
+        prefixes = np.array([slot.prefix_size for slot in self.slots[rows]], np.int64)
+        valued = lengths - prefixes == VALUED
+        ends = lengths.cumsum() + self._begin(row)
         self._ends[rows], self._times[rows] = ends, ends - _BACK_TO_TIME
         self._values[rows] = ends - np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
         self._masks[rows] = np.where(valued, _ALL, _NOTHING)
-        return b"".join(template for template, _ in built)
+        return b"".join(templates)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -133,6 +135,11 @@ class CachedSpan:
             if self.slots[row].span is not self:
                 return
             yield self.slots[row], self.raw(row)
+
+    def series(self, first: int, end: int) -> Iterator[tuple[Slot, bytes]]:
+        """Slots with their templates."""
+        for row in range(first, end):
+            yield self.slots[row], template_of(self.slots[row], self._size(row))
 
     def matches_at(self, memory: bytearray, at: int, row: int) -> bool:
         """Whether the series at this position has the labels of this row."""
@@ -209,9 +216,9 @@ class CachedSpan:
 
     def _resize(self, row: int, size: int) -> bool:
         """`learn_sizes` for one row; False when its header cannot encode the size."""
-        template, found = template_of(self.raw(row), self.slots[row].prefix_size, size)
+        template = template_of(self.slots[row], size)
         begin, end = self._begin(row), int(self._ends[row])
-        if found != size:
+        if len(template) - self.slots[row].prefix_size != size:
             return False
         self._words = None
         self._template[begin:end] = template
@@ -231,7 +238,8 @@ class CachedSpan:
         if all(self._size(row + place) == size for place, size in enumerate(sizes)):
             return
         begin, stop = self._begin(row), int(self._ends[end - 1])
-        template = self._build(row, self.slots[row:end], sizes)
+        slots = self.slots[row:end]
+        template = self._build(row, list(map(template_of, slots, sizes)))
         self._words = None
         self._template[begin:stop] = template
         self._move(end, begin + len(template) - stop)

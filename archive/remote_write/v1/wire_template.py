@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from archive.remote_write.protobuf import LENGTH, write_varint
-from archive.remote_write.v1.label_cache import VALUED, ZERO
+from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot
 
 _TAG: Final = 1 << 3 | LENGTH
 # Tag, length and, for a value, its tag. The tag of the time is part of the time word.
@@ -14,13 +14,14 @@ _SAMPLES: Final = {VALUED: b"\x12\x10\x09" + bytes(15), ZERO: b"\x12\x07" + byte
 _OTHER_SIZE: Final = {VALUED: ZERO, ZERO: VALUED}
 
 
-def template_of(raw: bytes, prefix_size: int, size: int) -> tuple[bytes, int]:
-    """The template and its sample size: the other size when the header cannot encode this one."""
+def template_of(slot: Slot, size: int) -> bytes:
+    """With a sample of this size, or of the other size when the header cannot encode this one."""
+    raw = slot.raw
     header = _header(len(raw) + size)
-    if len(header) + len(raw) != prefix_size:
+    if len(header) != slot.header:
         size = _OTHER_SIZE[size]
         header = _header(len(raw) + size)
-    return header + raw + _SAMPLES[size], size
+    return header + raw + _SAMPLES[size]
 
 
 @lru_cache(maxsize=1024)  # many series have labels of the same length

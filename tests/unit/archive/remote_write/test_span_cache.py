@@ -1,4 +1,4 @@
-"""Series in the order that they came in, and series of an earlier process: guessed, never believed."""
+"""Series in the order that they came in: guessed, never believed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from support.remote_write.decoded import DecoderHarness, rows_of
 from archive.remote_write.decoder import SLACK, Version
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
-from archive.remote_write.v1.span_cache import CachedSpan
-from archive.remote_write.v1.warm_start import WarmStart
-from archive.remote_write.varint_vector import Places, words_of
+from archive.remote_write.v1.span_cache import CachedSpan, Series
+from archive.remote_write.v1.wire_template import template_of
+from archive.remote_write.varint_vector import words_of
 from archive.settings.limits import Limits
 
 NOW: Final = 1_794_800_000_000
@@ -109,18 +109,19 @@ def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
 
 
 def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
-    slots = [table.stage(raw, header_length(len(raw) + VALUED)) for raw in raws]
-    for slot in slots:
-        table.keep(slot)
-    return slots
+    return [table.add(raw, header_length(len(raw) + VALUED)) for raw in raws]
+
+
+def valued(slots: list[Slot]) -> Series:
+    return [(slot, template_of(slot, VALUED)) for slot in slots]
 
 
 def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> None:
     table = LabelCache()
     raws = [b"%d" % place * 5 for place in range(8)]
     slots = slots_of(table, raws)
-    first = CachedSpan(slots, _sizes(8))
-    second = CachedSpan(slots[:3], _sizes(3))
+    first = CachedSpan(valued(slots))
+    second = CachedSpan(valued(slots[:3]))
     assert [slot.span for slot in slots] == [second] * 3 + [first] * 5
     table.discard(slots[3])
     assert [slot.span for slot in slots[3:]] == [None] + [first] * 4
@@ -134,30 +135,25 @@ def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> No
 def test_a_span_grows_where_the_last_request_ended_unless_it_lost_a_slot() -> None:
     table = LabelCache()
     slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
-    span = CachedSpan(slots[:4], _sizes(4))
-    assert span.continued(slots[4:6], _sizes(2))
+    span = CachedSpan(valued(slots[:4]))
+    assert span.continued(valued(slots[4:6]))
     assert [(slot.span, slot.row) for slot in slots[:6]] == [(span, row) for row in range(6)]
-    assert not span.continued(slots[5:7], _sizes(2))  # one of them has its place already
+    assert not span.continued(valued(slots[5:7]))  # one of them has its place already
     assert slots[6].span is None
     table.discard(slots[0])
-    assert not span.continued(slots[6:8], _sizes(2))
-    assert not CachedSpan(slots[6:7], _sizes(1)).continued(
-        slots[7:8] * 5_000, _sizes(5_000)
-    )  # too long
+    assert not span.continued(valued(slots[6:8]))
+    assert not CachedSpan(valued(slots[6:7])).continued(valued(slots[7:8] * 5_000))  # too long
 
 
 def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
     table = LabelCache()
     (first,) = slots_of(table, [b"first"])
-    other = table.stage(b"other", first.header)
-    other.key = first.key
-    table.keep(other)
+    table._by_header[first.header] = {hash(b"other"): first}  # as if both had this hash
+    assert table.get(b"other", first.header) is None
+    other = table.add(b"other", first.header)
     assert not other.kept
     table.discard(other)
-    assert table.get(b"first", first.header) is first
-    first.key = hash(b"other")
-    table._by_header[first.header] = {first.key: first}
-    assert table.get(b"other", first.header) is None
+    assert table._by_header[first.header] == {hash(b"other"): first}
 
 
 def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
@@ -170,7 +166,7 @@ def learned(population: list[rw.Series]) -> tuple[CachedSpan, list[Slot]]:
     table = LabelCache()
     raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in population]
     slots = slots_of(table, raws)
-    return CachedSpan(slots, _sizes(len(slots))), slots
+    return CachedSpan(valued(slots)), slots
 
 
 def test_a_span_yields_values_and_times_and_leaves_the_memory_unchanged() -> None:
@@ -240,17 +236,13 @@ def test_a_size_that_the_header_cannot_encode_is_not_learned() -> None:
     """With a value the header of this one is longer by a byte: that is another slot."""
     raw = b"x" * (127 - ZERO)
     table = LabelCache()
-    slot = table.stage(raw, header_length(127))
-    span = CachedSpan([slot], np.array([VALUED]))
+    slot = table.add(raw, header_length(127))
+    span = CachedSpan(valued([slot]))
     assert span.raw(0) == raw
     span.learn_sizes(0, [VALUED])
     memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
     assert not span.resized(memory, 0, 127 + VALUED, 0)
     assert span.raw(0) == raw
-
-
-def _sizes(count: int) -> Places:
-    return np.full(count, VALUED)
 
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
@@ -315,43 +307,13 @@ def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, s
         assert len(harness.table) == 300
 
 
-def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
+def test_labels_that_come_in_another_order_after_a_restart_are_the_same_series() -> None:
     harness = DecoderHarness()
-    population = [series(place, 1) for place in range(1, 201)]
-    decode(harness, *population)
-    harness.restart()
-    decode(harness, population[50])
-    assert harness.decoder.remembered == 150
-    decode(harness, *population)
-    assert harness.decoder.remembered == 200
-
-
-def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
-    harness = DecoderHarness()
-    population = [series(place, 1) for place in range(600)]
-    decode(harness, *population)
-    harness.restart()
-    bodies = [rw.compressed(rw.request_v1(*population[at : at + 50])) for at in range(0, 600, 50)]
-    ahead = harness.decoder._v1._warm_start._ahead
-    for group in (bodies[:6], bodies[6:]):
-        cursors = [ConnectionCursor() for _ in group]
-        decoded = harness.decoder.decode_batch(group, cursors, "test", NOW)
-        assert decoded is not None
-        assert decoded.written.samples == 300
-    harness.decoder._v1._warm_start.update_lookahead()
-    assert harness.decoder._v1._warm_start._ahead == ahead  # less when they were made in vain
-
-
-def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
-    harness = DecoderHarness()
-    population = [series(place, 1) for place in range(3_000)]
+    population = [series(place, 1) for place in range(300)]
     numbers = decode(harness, *population)
     harness.restart()
     turned = [rw.Series(each.labels[::-1], each.samples) for each in population]
-    found = [decode(harness, each)[0] for each in turned]
-    assert found == numbers
-    # One for each that arrived, and a few blocks without use.
-    assert harness.decoder.remembered - len(population) <= len(population)
+    assert [decode(harness, each)[0] for each in turned] == numbers
 
 
 def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
@@ -387,22 +349,3 @@ def test_numbers_that_were_lost_are_no_series() -> None:
     decode(harness, series(1, 1))
     harness.restart()
     assert decode(harness, series(0, 1), series(1, 1)) == [0, 50]
-
-
-def test_new_series_after_a_restart_are_looked_up_only_a_few_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    harness = DecoderHarness()
-    decode(harness, *(series(place, 1) for place in range(50)))
-    harness.restart()
-    lookups = 0
-    number = WarmStart._number
-
-    def counted(known: WarmStart, raw: bytes) -> int | None:
-        nonlocal lookups
-        lookups += 1
-        return number(known, raw)
-
-    monkeypatch.setattr(WarmStart, "_number", counted)
-    decode(harness, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
-    assert lookups <= 10
