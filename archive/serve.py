@@ -18,14 +18,14 @@ from archive.components import Components, open_components
 from archive.http.app import make_app
 from archive.http.auth import BearerTokens, protect
 from archive.self_metrics import SelfMetrics, dropped_connections
-from archive.settings.config import ArchiveSettings, is_loopback
+from archive.settings.config import ArchiveSettings
 from archive.settings.options import Options
 from archive.wal.errors import WalUnavailableError
 from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
 from streamgauge.serving.settings.loader import SettingsError
-from streamgauge.serving.settings.server import host_and_port
+from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
 from streamgauge.serving.web.routes import add_reload
@@ -117,10 +117,10 @@ class Archive:
             raise self._options.configuration_error("web.listen_address", str(error)) from error
 
     def _log_serving(self, server: HttpServer) -> None:
-        host, _ = host_and_port(self._settings.web.listen_address)
         event(logger, logging.INFO, "serving", listen=server.url, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
-        if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
+        is_local = is_loopback(self._settings.web.listen_address)
+        if not is_local and not self._tokens and not self._web_config.current.users:
             event(logger, logging.WARNING,
                   "no authentication, every client that reaches this address can write: "
                   "set bearer_tokens or web.config_file",

@@ -20,6 +20,7 @@ INCLUDED: Final = {
     "README.md": "project/readme.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
+    "SECURITY.md": "project/security.md",
     "archive/FORMAT.md": "project/archive-format.md",
     "archive/WAL.md": "project/write-ahead-log.md",
 }

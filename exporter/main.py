@@ -18,6 +18,7 @@ from exporter.web import make_app
 from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
@@ -59,6 +60,10 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         stopping = _signals(supervisor)
         event(logger, logging.INFO, "serving", listen=server.url, systems=len(settings.systems),
               version=VERSION, settings=options.source)  # fmt: skip
+        if not is_loopback(settings.web.listen_address) and not web_config.current.users:
+            event(logger, logging.INFO, "no authentication, every client that reaches this address "
+                  "can read: set web.config_file",
+                  listen=settings.web.listen_address)  # fmt: skip
         await stopping.wait()
         event(logger, logging.INFO, "stopping")
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 from archive.settings.limits import Limits
@@ -52,11 +51,3 @@ class ArchiveSettings:
                 raise InvalidSettingError("a sender has no name", "bearer_tokens")
         if self.replica_label == "__name__":
             raise InvalidSettingError("__name__ is the name of the metric", "replica_label")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this host can reach it."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -84,6 +85,15 @@ def host_and_port(text: str) -> tuple[str, int]:
     if match is None or int(match["port"]) > _MAX_PORT:
         raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen_address")
     return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7778" means all
+
+
+def is_loopback(listen_address: str) -> bool:
+    """Whether only this host can reach it."""
+    host, _ = host_and_port(listen_address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def web_flags(flag: Callable[..., AnyFlag], default_address: str) -> tuple[AnyFlag, ...]:

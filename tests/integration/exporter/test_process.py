@@ -31,6 +31,8 @@ from support.exporter.process import (
 from support.nats.servers import NatsOptions, NatsServer, connected
 from support.waiting import until
 
+from streamgauge.demo.processes.ports import free_ports
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # As a Prometheus 2.42 sent it, and as 3.x composes it from its default scrape_protocols.
@@ -284,3 +286,19 @@ async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, byte
     body = await reader.read(-1)
     writer.close()
     return size, body
+
+
+async def test_a_line_at_the_start_says_that_everyone_may_read(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    warned = "no authentication, every client that reaches this address can read"
+    for address, lines in ((f"0.0.0.0:{port}", 1), (f"127.0.0.1:{port}", 0)):
+        async with exporting(
+            tmp_path, "--nats", UNREACHABLE, "--web.listen-address", address
+        ) as exporter:
+
+            async def log() -> str:
+                return "\n".join(await exporter.log_lines())
+
+            # The first poll ends after the line would have been written.
+            text = await until(log, lambda seen: "request failed" in seen, "no poll")
+            assert text.count(warned) == lines

@@ -12,12 +12,11 @@ from archive.main import main
 from archive.settings.config import (
     DEFAULT_LISTEN_ADDRESS,
     ArchiveSettings,
-    is_loopback,
 )
 from archive.settings.flags import FLAGS, PREFIX, parser
 from archive.settings.options import read_options
 from streamgauge.serving.settings.loader import SettingsError
-from streamgauge.serving.settings.server import host_and_port
+from streamgauge.serving.settings.server import host_and_port, is_loopback
 
 
 def load(*argv: str, **environ: str) -> ArchiveSettings:
@@ -146,7 +145,7 @@ def test_the_example_of_the_document_loads(tmp_path: Path) -> None:
 )
 def test_addresses(text: str, host: str, port: int, *, only_here: bool) -> None:
     assert host_and_port(text) == (host, port)
-    assert is_loopback(host) is only_here
+    assert is_loopback(text) is only_here
 
 
 def test_the_tools_are_reached_by_their_names(
