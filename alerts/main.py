@@ -81,9 +81,14 @@ def _add_render(render: argparse.ArgumentParser) -> None:
         "--runbooks",
         default=DEFAULT.runbooks,
         metavar="URL",
-        help="where the runbooks are (default: %(default)s)",
+        help="where the runbooks are (default: pages of the exporter)",
     )
-    add("--dashboards", default=DEFAULT.boards, metavar="URL", help="the address of Grafana")
+    add(
+        "--dashboards",
+        default=DEFAULT.boards,
+        metavar="URL",
+        help="the address of Grafana (default: the exporter's setting web.grafana_url)",
+    )
     add(
         "--speed",
         type=float,

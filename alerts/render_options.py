@@ -44,7 +44,7 @@ class RenderOptions:
     thresholds: Mapping[str, Threshold] = field(default_factory=lambda: dict(thresholds.BY_NAME))
     timing: Timing = Timing()
     exclusions: Mapping[str, str] = field(default_factory=dict)  # label -> regular expression
-    runbooks: str = "docs/runbooks"
+    runbooks: str = ""  # where the runbooks are; empty: pages of the exporter
     boards: str = ""  # the address of Grafana, without a slash at the end
 
     def __post_init__(self) -> None:

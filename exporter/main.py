@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
 async def _serve(options: Options, settings: ExporterSettings, web_config: LiveWebConfig) -> int:
     supervisor = Supervisor(settings, options.load)
     limits = ConnectionLimits(settings.web, raise_descriptor_limit())
-    app = make_app(supervisor, options.source, limits.dropped)
+    app = make_app(supervisor, options.source, limits.dropped, tls=web_config.current.uses_tls)
     web_config.protect(app)
     server = HttpServer(app, settings.web, limits, web_config.ssl_context())
     try:

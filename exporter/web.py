@@ -14,7 +14,14 @@ from exporter import catalog
 from exporter.exposition.negotiation import accepts_gzip, choose_format
 from exporter.exposition.text_format import Exposition, Format, assemble
 from exporter.metric import Subject
-from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
+from exporter.pages.reference.page import (
+    REFERENCES,
+    docs_page,
+    docs_policy,
+    index_page,
+    runbook_page,
+)
+from exporter.pages.reference.runbooks import INDEX, runbooks
 from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view_builder import status_view
 from exporter.polling.forecast_file import ForecastFile, ForecastFileState
@@ -37,13 +44,18 @@ def make_app(
     supervisor: Supervisor,
     config_source: str,
     dropped_connections: Mapping[ConnectionDrop, int] = NO_DROPS,
+    *,
+    tls: bool = False,
 ) -> web.Application:
-    pages = _Pages(supervisor, config_source, dropped_connections)
+    pages = _Pages(supervisor, config_source, dropped_connections, tls)
     app = web.Application()
     served = supervisor.settings.web
     app.router.add_get(served.route("/"), pages.status)
     app.router.add_get(served.route(served.telemetry_path), pages.metrics)
+    app.router.add_get(served.route("/docs"), pages.docs_index)
+    app.router.add_get(served.route("/docs/"), pages.docs_index)
     app.router.add_get(served.route("/docs/{name}"), pages.docs)
+    app.router.add_get(served.route("/docs/runbooks/{name:[A-Za-z]*}"), pages.runbook)
     app.router.add_get(served.route("/-/healthy"), pages.healthy)
     app.router.add_get(served.route("/-/ready"), pages.ready)
     add_reload(app, served, pages.reload)
@@ -57,7 +69,11 @@ class _Pages:
         supervisor: Supervisor,
         config_source: str,
         dropped_connections: Mapping[ConnectionDrop, int],
+        tls: bool,
     ) -> None:
+        served = supervisor.settings.web
+        urls = (served.external_url.rstrip("/"), served.grafana_url.rstrip("/"))
+        self._addresses = (*urls, "https" if tls else "http")
         self._supervisor = supervisor
         self._dropped_connections = dropped_connections
         self._config_source = config_source
@@ -84,7 +100,7 @@ class _Pages:
     def _live(self, scrape_view: ScrapeView, fmt: Format) -> tuple[ForecastFileState, bytes]:
         """Reads /proc and the forecast file, which may block: runs in a thread."""
         forecasts = self._forecasts.refresh(self._supervisor.settings.forecasts)
-        served = _Own(scrape_view, forecasts, self._dropped_connections)
+        served = _Own(scrape_view, forecasts, self._dropped_connections, self._addresses)
         own = SelfMetrics(served, VERSION, platform.python_version())
         return forecasts, own.text(fmt)
 
@@ -99,6 +115,19 @@ class _Pages:
             return web.Response(status=404, text=f"unknown page: the pages are {known}\n")
         path = self._supervisor.settings.web.telemetry_path
         return _page(await asyncio.to_thread(docs_page, name, path), docs_policy())
+
+    async def docs_index(self, request: web.Request) -> web.Response:
+        if not request.path.endswith("/"):  # links of the page are relative to it
+            raise web.HTTPMovedPermanently("docs/")
+        path = self._supervisor.settings.web.telemetry_path
+        return _page(await asyncio.to_thread(index_page, path), docs_policy())
+
+    async def runbook(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"] or INDEX
+        if name not in await asyncio.to_thread(runbooks):
+            return web.Response(status=404, text="unknown runbook: /docs/ lists all of them\n")
+        path = self._supervisor.settings.web.telemetry_path
+        return _page(await asyncio.to_thread(runbook_page, name, path), docs_policy())
 
     async def healthy(self, _: web.Request) -> web.Response:
         dead = self._supervisor.dead()
@@ -123,8 +152,10 @@ class _Own:
     scrape_view: ScrapeView
     forecasts: ForecastFileState
     dropped_connections: Mapping[ConnectionDrop, int]
+    addresses: tuple[str, ...]  # labels of WEB_INFO
 
     def self_samples(self) -> Iterator[SelfSample]:
+        yield SelfSample(catalog.WEB_INFO, self.addresses, 1)
         yield from self.scrape_view.self_samples()
         yield from self.forecasts.self_samples(self.scrape_view.now)
         for reason in ConnectionDrop:

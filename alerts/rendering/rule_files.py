@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
 
+from alerts.links import board_url, runbook_url
 from alerts.render_options import DEFAULT, RenderOptions
 from alerts.rule import Alert, Group, Recording, with_thresholds
 from alerts.rules import FILES, GROUPS
@@ -46,9 +48,38 @@ def operator_resource(options: RenderOptions = DEFAULT) -> str:
 
 def helm_template(options: RenderOptions = DEFAULT) -> str:
     """A template of a Helm chart; the braces of Prometheus are escaped."""
-    rules = _BRACES.sub(lambda found: f'{{{{ "{found[0]}" }}}}', dump(_groups(GROUPS, options)))
+    rules = _with_values(
+        _groups(GROUPS, options),
+        _groups(GROUPS, replace(options, runbooks="RUNBOOK_URL", boards="GRAFANA_URL")),
+    )
     inner = "".join(f"    {line}" if line.strip() else line for line in rules.splitlines(True))
     return _HELM_HEAD + inner + "{{- end }}\n"
+
+
+# Values of the chart that replace the addresses; capital words stand for them until then.
+_OF_VALUES: Final = {
+    "RUNBOOK_URL": ".Values.prometheusRule.runbookUrl",
+    "GRAFANA_URL": ".Values.prometheusRule.grafanaUrl",
+}
+
+
+def _with_values(groups: list[dict[str, Any]], overridden: list[dict[str, Any]]) -> str:
+    """A line that an address of the values changes is in a condition of the chart."""
+    lines = []
+    for line, other in zip(
+        _escaped(groups).splitlines(), _escaped(overridden).splitlines(), strict=True
+    ):
+        if line == other:
+            lines.append(line)
+            continue
+        word, value = next(each for each in _OF_VALUES.items() if each[0] in other)
+        set_by_user = other.replace(word, f'{{{{ trimSuffix "/" {value} }}}}')
+        lines += [f"{{{{- if {value} }}}}", set_by_user, "{{- else }}", line, "{{- end }}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(groups: list[dict[str, Any]]) -> str:
+    return _BRACES.sub(lambda found: f'{{{{ "{found[0]}" }}}}', dump(groups))
 
 
 _HELM_HEAD = (
@@ -102,13 +133,13 @@ def _alert(alert: Alert, options: RenderOptions) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": with_thresholds(alert.description, options),
-            "runbook_url": f"{options.runbooks}/{alert.full_name}.md",
-            "dashboard_url": _board_url(alert, options),
+            "runbook_url": runbook_url(alert.full_name, options),
+            "dashboard_url": board_url(_board(alert), options),
         },
     }
 
 
-def _board_url(alert: Alert, options: RenderOptions) -> str:
+def _board(alert: Alert) -> str:
     """A label that only some series have is in a condition: an empty variable selects nothing."""
     chosen = ""
     for label in _LINKED:
@@ -117,7 +148,7 @@ def _board_url(alert: Alert, options: RenderOptions) -> str:
         elif label in alert.when.possible:
             value = "{{ . | urlquery }}"
             chosen += f"{{{{ with $labels.{label} }}}}&var-{label}={value}{{{{ end }}}}"
-    return f"{options.boards}/d/{alert.board.value}?orgId=1{chosen}"
+    return f"/d/{alert.board.value}?orgId=1{chosen}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -10,6 +10,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY alerts alerts
 COPY archive archive
 COPY dashboards dashboards
+COPY docs/runbooks docs/runbooks
 COPY exporter exporter
 COPY spark_rollups spark_rollups
 COPY streamgauge streamgauge

@@ -90,3 +90,7 @@ HTTP_DROPPED_CONNECTIONS = _exporter("http_dropped_connections_total",
 BUILD_INFO = _exporter("build_info",
     "Versions of the exporter and of Python as labels; the value is always 1.",
     labels=("version", "python"))
+WEB_INFO = _exporter("web_info",
+    "Addresses for links as labels; the value is always 1. Where external_url is empty, alerts use "
+    "scheme and the address that Prometheus scrapes.",
+    labels=("external_url", "grafana_url", "scheme"))

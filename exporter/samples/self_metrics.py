@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,11 @@ from exporter.exposition.text_format import Format
 from exporter.metric import Kind, Metric
 
 _EOF = b"# EOF\n"
+_FAMILIES: dict[Kind, Callable[..., Family]] = {
+    Kind.COUNTER: CounterMetricFamily,
+    Kind.GAUGE: GaugeMetricFamily,
+    Kind.INFO: InfoMetricFamily,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,10 @@ class SelfMetrics(Collector):
         for sample in self._source.self_samples():
             metric = sample.metric
             family = families.get(metric.name) or families.setdefault(metric.name, _family(metric))
-            family.add_metric(sample.labels, sample.value)  # type: ignore[attr-defined]
+            value: object = {} if metric.kind is Kind.INFO else sample.value
+            family.add_metric(sample.labels, value)  # type: ignore[attr-defined]
         yield from families.values()
 
 
 def _family(metric: Metric) -> Family:
-    make = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
-    return make(metric.family, metric.help, labels=metric.labels)
+    return _FAMILIES[metric.kind](metric.family, metric.help, labels=metric.labels)

@@ -215,6 +215,17 @@ class SystemSettings(CredentialSettings, _Identity):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSettings(ServerSettings):
     listen_address: str = setting(DEFAULT_LISTEN_ADDRESS, LISTEN_ADDRESS_HELP)
+    grafana_url: str = setting(
+        "", "URL of the Grafana that has the dashboards. Links of alerts use it."
+    )
+
+    def __post_init__(self) -> None:
+        super(WebSettings, self).__post_init__()
+        if self.grafana_url and urlsplit(self.grafana_url).scheme not in ("http", "https"):
+            raise InvalidSettingError(
+                f'"{self.grafana_url}" is not a URL (write it like https://HOST/PATH)',
+                "grafana_url",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

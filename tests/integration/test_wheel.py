@@ -108,6 +108,10 @@ def test_the_wheel_holds_the_data_files(wheel: Path) -> None:
     }
     assert len(sources) > 300
     assert sources <= names
+    runbooks = {
+        f"exporter/pages/runbooks/{path.name}" for path in (ROOT / "docs/runbooks").iterdir()
+    }
+    assert runbooks <= names
 
 
 def test_base_dependencies_stay_few(wheel: Path) -> None:

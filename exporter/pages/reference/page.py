@@ -10,6 +10,7 @@ from html import escape
 from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.reference import checks, configuration, metrics
 from exporter.pages.reference.markdown_to_html import Document, to_document
+from exporter.pages.reference.runbooks import INDEX, runbook, runbooks
 from exporter.pages.status.view import DocLink
 from streamgauge.serving.version import VERSION
 
@@ -27,9 +28,13 @@ REFERENCES: Mapping[str, _Reference] = {
 }
 
 
+_RUNBOOKS = "Runbooks"
+
+
 def doc_links() -> tuple[DocLink, ...]:
     """Links of the status page, which is one level above."""
-    return tuple(DocLink(each.title, f"docs/{name}") for name, each in REFERENCES.items())
+    references = (DocLink(each.title, f"docs/{name}") for name, each in REFERENCES.items())
+    return (*references, DocLink(_RUNBOOKS, "docs/runbooks/"))
 
 
 _STYLE = asset("page.css") + asset("reference.css")
@@ -46,7 +51,27 @@ def docs_policy() -> str:
 @cache
 def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
     """Rendered once per process."""
-    document = to_document(REFERENCES[name].render())
+    return _page(to_document(REFERENCES[name].render()), _header(name, "", telemetry_path))
+
+
+@cache
+def index_page(telemetry_path: str = "/metrics") -> str:
+    """The list of all pages below /docs/."""
+    references = [f"- [{each.title}]({name})" for name, each in REFERENCES.items()]
+    alerts = [f"- [{name}](runbooks/{name})" for name in runbooks() if name != INDEX]
+    lines = ["# Documentation", "", *references, "", f"## {_RUNBOOKS}", "",
+             "What each alert means and what to do: [how to read them](runbooks/).", "", *alerts]  # fmt: skip
+    return _page(to_document("\n".join(lines)), _header("", "", telemetry_path))
+
+
+@cache
+def runbook_page(name: str, telemetry_path: str = "/metrics") -> str:
+    """Two levels below the status page."""
+    document = to_document(runbook(name, frozenset(REFERENCES)))
+    return _page(document, _header(name, "../", telemetry_path))
+
+
+def _page(document: Document, header: str) -> str:
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -59,7 +84,7 @@ def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
 <style>{_STYLE}</style>
 </head>
 <body class="doc">
-{_header(name, telemetry_path)}
+{header}
 <main>
 {_contents(document)}
 {document.html}
@@ -70,10 +95,11 @@ def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
 """
 
 
-def _header(current: str, telemetry_path: str) -> str:
-    # Relative links, so that the pages work behind a proxy that adds a path.
-    links = [("../", "Status"), (f"..{telemetry_path}", "Metrics")]
-    links += [(name, each.title) for name, each in REFERENCES.items() if name != current]
+def _header(current: str, docs: str, telemetry_path: str) -> str:
+    """`docs`: the way to /docs/. Relative, so that pages work behind a proxy that adds a path."""
+    links = [(f"{docs}../", "Status"), (f"{docs}..{telemetry_path}", "Metrics")]
+    pages = [*((name, each.title) for name, each in REFERENCES.items()), ("runbooks/", _RUNBOOKS)]
+    links += [(f"{docs}{name}", title) for name, title in pages if name != current]
     anchors = "".join(f'<a href="{href}">{escape(title)}</a>' for href, title in links)
     return (
         f'<header><p class="brand">Streamgauge <span>{escape(VERSION)}</span></p>'

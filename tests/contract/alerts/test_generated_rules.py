@@ -13,7 +13,6 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT, generated, write
 from alerts.quantity import Threshold, parse_duration
-from alerts.render_options import DEFAULT
 from alerts.rule import Severity
 from alerts.rules import ALERTS, BY_NAME, RECORDINGS
 from exporter import catalog
@@ -207,7 +206,3 @@ def test_texts_are_short_enough_for_a_notification() -> None:
         if len(alert.summary) > 80 or "\n" in alert.description or "  " in alert.description
     ]
     assert not wrong, f"summary up to 80 characters, description on one line: {wrong}"
-
-
-def test_default_links_name_files_of_this_repository() -> None:
-    assert (ROOT / DEFAULT.runbooks).is_dir()

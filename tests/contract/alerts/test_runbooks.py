@@ -114,7 +114,9 @@ def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
 
 def test_every_alert_sends_to_its_own_runbook() -> None:
     for rule in (rule for rule in rules() if "alert" in rule):
-        assert rule["annotations"]["runbook_url"].endswith(f"/runbooks/{rule['alert']}.md")
+        url = rule["annotations"]["runbook_url"]
+        assert f"/docs/runbooks/{rule['alert']}{{{{ end }}}}" in url
+        assert f"docs/runbooks/{rule['alert']}.md" in url
 
 
 def test_the_index_has_every_alert_once_below_its_severity() -> None:

@@ -40,8 +40,13 @@ def test_all_formats_have_the_same_rules() -> None:
 
 
 def test_helm_renders_the_rules_of_prometheus() -> None:
-    """Only the head is a Helm template; every brace below it is escaped."""
+    """Only the head and the addresses are a Helm template; every other brace is escaped."""
     head, _, body = helm_template().partition("  groups:\n")
+    of_values = re.compile(
+        r" *\{\{- if \.Values.*\n.*\n *\{\{- else \}\}\n(.*\n) *\{\{- end \}\}\n"
+    )
+    body, replaced = of_values.subn(r"\1", body)
+    assert replaced == 2 * len(ALERTS)
     body = body.removesuffix("{{- end }}\n")
     assert head.count("{{- if ") == 1
     escaped = re.findall(r"\{\{ \"(\{\{|\}\})\" \}\}", body)
@@ -193,4 +198,15 @@ def test_a_name_with_odd_characters_still_makes_a_link() -> None:
     assert len(rules) == len(ALERTS)
     for rule in rules.values():
         url = rule["annotations"]["dashboard_url"]
-        assert all("urlquery" in action for action in re.findall(r"\{\{ [$.][^}]*\}\}", url)), url
+        names = re.findall(r"\{\{ (?:\$|\. )[^}]*\}\}", url)
+        assert all("urlquery" in action for action in names), url
+
+
+def test_links_lead_to_the_exporter_unless_an_address_is_given() -> None:
+    notes = alerts_in(one_rule_file())["JetStreamStreamFull"]["annotations"]
+    assert "{{ .Labels.external_url }}" in notes["runbook_url"]
+    assert "/docs/runbooks/JetStreamStreamFull{{ end }}" in notes["runbook_url"]
+    assert "{{ .Labels.grafana_url }}/d/sg-capacity?" in notes["dashboard_url"]
+    given = RenderOptions(runbooks="https://wiki.example.net", boards="https://grafana.example.net")
+    notes = alerts_in(one_rule_file(given))["JetStreamStreamFull"]["annotations"]
+    assert "web_info" not in notes["runbook_url"] + notes["dashboard_url"]

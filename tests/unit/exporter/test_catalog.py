@@ -218,7 +218,8 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
         (
             "consumer_info",
             "info||core|response|system account stream consumer durable kind ack_policy"
-            " deliver_policy replay_policy filtered priority_policy flow_control leader replicas",
+            " deliver_policy replay_policy filtered priority_policy flow_control leader replicas"
+            " owner team severity ignore",
         ),
         ("stream_bytes", "gauge|bytes|core|response|system account stream"),
         ("stream_fill_ratio", "gauge|ratio|core|response|system account stream limit"),
@@ -234,6 +235,7 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
         ("poll_errors_total", "counter||core|self|system request reason"),
         ("publish_ack_tap_active", "gauge||core|event|system"),
         ("build_info", "info||core|self|version python"),
+        ("web_info", "info||core|self|external_url grafana_url scheme"),
         ("archive_received_bytes_total", "counter|bytes|core|archive|"),
         ("forecast_stream_bytes", "gauge|bytes|core|rollup|system account stream horizon quantile"),
     ],

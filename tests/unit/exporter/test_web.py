@@ -36,6 +36,7 @@ OWN = {
     f"streamgauge_{name}"
     for name in (
         "build_info",
+        "web_info",
         "http_dropped_connections",
         "up",
         "series",
@@ -267,6 +268,24 @@ async def test_the_status_page_links_to_the_references(client: Client) -> None:
     for link in ("docs/metrics", "docs/configuration", "docs/checks"):
         assert f'href="{link}"' in page
         assert (await client.get(f"/{link}")).status == 200
+
+
+async def test_the_runbooks_and_their_index_are_pages(client: Client) -> None:
+    for path in ("/docs", "/docs/", "/docs/runbooks/", "/docs/runbooks/JetStreamStreamFull"):
+        response = await client.get(path)
+        assert (response.status, response.content_type) == (200, "text/html"), path
+    assert (await client.get("/docs/runbooks/JetStreamNone")).status == 404
+
+
+async def test_the_addresses_for_links_are_a_series(supervisor: MemorySupervisor) -> None:
+    web = WebSettings(
+        external_url="https://nats.example.net/sg/", grafana_url="https://g.example.net"
+    )
+    supervisor.settings = ExporterSettings(web=web)
+    async with serving(supervisor) as client:
+        text = await (await client.get("/sg/metrics", headers=NO_ENCODING)).text()
+    labels = 'external_url="https://nats.example.net/sg",grafana_url="https://g.example.net"'
+    assert f'streamgauge_web_info{{{labels},scheme="http"}} 1.0' in text
 
 
 async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) -> None:

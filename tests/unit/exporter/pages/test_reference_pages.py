@@ -10,9 +10,18 @@ from html.parser import HTMLParser
 
 import pytest
 
+from alerts.rules import ALERTS
 from exporter import catalog
 from exporter.pages.reference.markdown_to_html import to_document
-from exporter.pages.reference.page import REFERENCES, doc_links, docs_page, docs_policy
+from exporter.pages.reference.page import (
+    REFERENCES,
+    doc_links,
+    docs_page,
+    docs_policy,
+    index_page,
+    runbook_page,
+)
+from exporter.pages.reference.runbooks import INDEX, runbooks
 from exporter.settings.flags import FLAGS
 
 VOID = {"meta", "link", "wbr"}
@@ -79,7 +88,7 @@ def test_tags_balance_and_anchors_are_unique(page: Outline) -> None:
 
 def test_every_link_leads_somewhere(page: Outline) -> None:
     anchors = set(page.values("id"))
-    pages = {"../", "../metrics", *REFERENCES}
+    pages = {"../", "../metrics", "runbooks/", *REFERENCES}
     links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
     assert links
     for link in links:
@@ -113,7 +122,36 @@ def test_the_status_page_links_to_all_with_relative_addresses() -> None:
         ("Metrics reference", "docs/metrics"),
         ("Configuration", "docs/configuration"),
         ("Checks", "docs/checks"),
+        ("Runbooks", "docs/runbooks/"),
     ]
+
+
+def links_of(html: str) -> list[str]:
+    page = Outline(html)
+    return [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
+
+
+def test_every_alert_has_a_runbook_page_whose_links_lead_somewhere() -> None:
+    assert {alert.full_name for alert in ALERTS} | {INDEX} == set(runbooks())
+    above = {"../../", "../../metrics", "../runbooks/", ".", *(f"../{name}" for name in REFERENCES)}
+    for name in runbooks():
+        html = runbook_page(name)
+        assert "<h1>" in html
+        anchors = {f"#{value}" for value in Outline(html).values("id")}
+        for link in links_of(html):
+            page = link.partition("#")[0]
+            known = page in above or page in runbooks() or link in anchors
+            assert known or "://" in link, f"{name}: {link}"
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = set(links_of(index_page()))
+    assert {*REFERENCES, *(f"runbooks/{name}" for name in runbooks() if name != INDEX)} <= listed
+
+
+def test_a_link_to_a_page_that_is_not_served_is_plain_text() -> None:
+    assert "permissions.md" in runbooks()["JetStreamExporterPartial"]
+    assert "permissions.md" not in runbook_page("JetStreamExporterPartial")
 
 
 def test_text_is_escaped_everywhere() -> None:
