@@ -163,6 +163,7 @@ class Stream(Struct, frozen=True, gc=False):
     origins: tuple[StreamOrigin, ...] = ()
     follower_messages: tuple[tuple[str, int], ...] = ()
     hosts: tuple[str, ...] = ()  # every server known to hold a replica
+    last_stored: datetime | None = None  # the last message's time, also when it is gone
 
 
 class Consumer(Struct, frozen=True, gc=False):

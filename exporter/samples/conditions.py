@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TypeVar
 
 from exporter import catalog
-from exporter.exposition.text_format import Column, extend_head, label_head
+from exporter.exposition.text_format import Column, head_ending, label_head
 from exporter.metric import Metric
-from exporter.samples.rows import known_rows
+from exporter.samples.rows import JoinedHeads
 from exporter.signals.conditions.held import Held
 from exporter.signals.event_count import EventCount, Events
-from exporter.signals.events_input import ConsumerKey, StreamKey
+from exporter.signals.events_input import StreamKey
 from exporter.signals.results import ConsumerSignals
 
 Key = TypeVar("Key")
 
 
-def consumer_condition_columns(
-    keys: Sequence[ConsumerKey],
-    heads: Sequence[str],
-    signals: Mapping[ConsumerKey, ConsumerSignals],
-) -> Iterator[Column]:
-    heads, results = known_rows(keys, heads, signals)
+def consumer_condition_column(heads: Sequence[str], results: Sequence[ConsumerSignals]) -> Column:
     unwell = (
         (head, one.conditions) for head, one in zip(heads, results, strict=True) if one.conditions
     )
-    yield _column(catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, unwell)
+    return _column(catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, unwell)
 
 
 def stream_condition_columns(
@@ -54,9 +50,10 @@ def event_columns(
         for counter, count in events[key].items():
             by_counter[counter].append((head, count))
     for counter, found in by_counter.items():
-        yield Column(counter, (head for head, _ in found), [count.total for _, count in found])
-        times = [count.last for _, count in found]
-        yield Column(catalog.EVENT_TIMES[counter], (head for head, _ in found), times)
+        # A list, so that a block that did not change is not written again.
+        counted = [head for head, _ in found]
+        yield Column(counter, counted, [count.total for _, count in found])
+        yield Column(catalog.EVENT_TIMES[counter], counted, [count.last for _, count in found])
 
 
 def _known(
@@ -68,9 +65,16 @@ def _known(
 
 
 def _column(metric: Metric, unwell: Iterable[tuple[str, Held]]) -> Column:
-    series = [
-        (extend_head(head, ("condition",), (word,)), since)
-        for head, held in unwell
-        for word, since in held
-    ]
-    return Column(metric, (head for head, _ in series), [since for _, since in series])
+    heads, endings, values = [], [], []
+    for head, held in unwell:
+        for word, since in held:
+            heads.append(head)
+            endings.append(_ending(word))
+            values.append(since)
+    # Most conditions hold for many polls: such heads let the block of the last poll be kept.
+    return Column(metric, JoinedHeads(heads, endings), values)
+
+
+@cache
+def _ending(word: str) -> str:
+    return head_ending(("condition",), (word,))

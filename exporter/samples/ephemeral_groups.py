@@ -38,7 +38,14 @@ def is_ephemeral(row: Consumer) -> bool:
 
 
 def count_ephemerals(rows: Sequence[Consumer]) -> Counter[StreamKey]:
-    return Counter((row.account, row.stream) for row in rows if is_ephemeral(row))
+    # In full instead of `is_ephemeral`: this runs for every consumer.
+    return Counter(
+        [
+            (row.account, row.stream)
+            for row in rows
+            if row.config is not None and not row.config.durable
+        ]
+    )
 
 
 def fold_ephemerals(

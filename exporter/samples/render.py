@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -16,7 +16,6 @@ from exporter.model import Consumer, Snapshot, Stream
 from exporter.samples.account import account_columns
 from exporter.samples.blocks import BlockCache, Blocks
 from exporter.samples.conditions import (
-    consumer_condition_columns,
     event_columns,
     server_condition_columns,
     stream_condition_columns,
@@ -35,7 +34,7 @@ from exporter.samples.findings import (
 )
 from exporter.samples.info_metrics import InfoCache, consumer_infos, stream_infos
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
-from exporter.samples.rows import RowCache
+from exporter.samples.rows import RowCache, Table
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
 from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
@@ -100,6 +99,7 @@ class Renderer:
     _findings: ConsumerFindings = field(default_factory=ConsumerFindings)
     _cache: BlockCache = field(default_factory=BlockCache)
     _ever_paused: set[ConsumerKey] = field(default_factory=set)
+    _listed: tuple[list[ConsumerKey], Set[StreamKey]] = ([], frozenset())
 
     def __post_init__(self) -> None:
         self._wanted = self.selection.metrics()
@@ -128,9 +128,11 @@ class Renderer:
         blocks.take(account_columns(self.system, snapshot.accounts))
         blocks.take(account_event_columns(self.system, events))
         blocks.take(system_finding_columns(self.system, report))
-        self._take_streams(blocks, snapshot, counts, inputs)
+        table = self._consumers.table(consumers)
+        listed = self._streams_of(table.keys) | groups.keys()
+        self._take_streams(blocks, snapshot, counts, listed, inputs)
         blocks.take(ephemeral_columns(self.system, groups))
-        self._take_consumers(blocks, consumers, snapshot, inputs)
+        self._take_consumers(blocks, table, snapshot, inputs)
         folded = sum(counts[key] for key in groups)
         return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)
 
@@ -141,16 +143,22 @@ class Renderer:
             self._ever_paused &= named
         self._ever_paused |= present
 
+    def _streams_of(self, keys: list[ConsumerKey]) -> Set[StreamKey]:
+        """The same list until a consumer comes or goes."""
+        if keys is not self._listed[0]:
+            self._listed = keys, {(account, stream) for account, stream, _ in keys}
+        return self._listed[1]
+
     def _take_streams(
         self,
         blocks: Blocks,
         snapshot: Snapshot,
         ephemerals: Counter[StreamKey],
+        listed: Set[StreamKey],
         inputs: _Inputs,
     ) -> None:
         table = self._streams.table(snapshot.streams)
         offsets, infos = clock_offsets(snapshot.servers), self._stream_infos
-        listed = {(row.account, row.stream) for row in snapshot.consumers}
 
         def columns(first: int, last: int) -> Iterator[Column]:
             part = table.part(first, last)
@@ -170,11 +178,10 @@ class Renderer:
     def _take_consumers(
         self,
         blocks: Blocks,
-        consumers: Sequence[Consumer],
+        table: Table[Consumer, ConsumerKey],
         snapshot: Snapshot,
         inputs: _Inputs,
     ) -> None:
-        table = self._consumers.table(consumers)
         offsets, infos = clock_offsets(snapshot.servers), self._consumer_infos
         find = catalog.CONSUMER_CONFIG_FINDING in self._wanted
 
@@ -184,7 +191,6 @@ class Renderer:
             return chain(
                 consumer_columns(rows, heads, offsets, self._ever_paused, infos),
                 consumer_signal_columns(keys, heads, inputs.signals.consumers),
-                consumer_condition_columns(keys, heads, inputs.signals.consumers),
                 event_columns(keys, heads, inputs.signals.consumer_events),
                 consumer_reply_columns(keys, heads, inputs.published.consumers),
                 consumer_event_columns(keys, heads, inputs.events),

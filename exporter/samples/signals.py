@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
+from exporter.samples.conditions import consumer_condition_column
 from exporter.samples.rows import known_rows
 from exporter.signals.events_input import ConsumerKey, StreamKey
 from exporter.signals.results import ConsumerSignals, StreamSignals
@@ -21,6 +22,7 @@ def consumer_signal_columns(
     yield from _redelivery_and_loss(results, heads)
     yield from _ack_floor_gap(results, heads)
     yield from _time(results, heads)
+    yield consumer_condition_column(heads, results)
 
 
 def _redelivery_and_loss(

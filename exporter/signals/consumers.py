@@ -15,7 +15,12 @@ from exporter.signals.conditions.poll import (
 )
 from exporter.signals.conditions.words import Reason, Unjudged, unjudged
 from exporter.signals.events_input import ConsumerKey
-from exporter.signals.lag import first_unfinished, lag_seconds, measurement_holds
+from exporter.signals.lag import (
+    first_unfinished,
+    is_unfinished,
+    lag_seconds,
+    measurement_holds,
+)
 from exporter.signals.loss import accounting
 from exporter.signals.loss.counters import update_counters
 from exporter.signals.redelivery_cause import Cause, redelivery_cause
@@ -125,7 +130,7 @@ def _point(state: ConsumerState, observation: Observation) -> Point:
         row.ack_floor_consumer_seq,
         events.acks.get(state.key),
         events.naks.get(state.key, 0),
-        state.lost_upper if can_lose else 0,
+        state.lost_upper - state.unexplained if can_lose else 0,
     )
 
 
@@ -211,6 +216,12 @@ def _lag(
         measurement is not None
         and unfinished is not None
         and measurement_holds(measurement, unfinished)
+        and is_unfinished(
+            measurement,
+            unfinished,
+            observation.row,
+            gapless=view.gapless or view.acks_remove,
+        )
         # Behind an exhausted message, the first message in flight is unknown.
         and not (derived.floor_exhausted and observation.row.num_ack_pending > 0)
     ):

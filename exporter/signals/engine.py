@@ -6,8 +6,9 @@ Pure: it makes no requests and reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -68,8 +69,8 @@ class SignalState:
         return Signals(
             consumers,
             self._stream_signals(snapshot, views),
-            _events_of(self._consumers, consumers),
-            _events_of(self._streams, ((row.account, row.name) for row in snapshot.streams)),
+            _events_of(self._consumers, snapshot.taken),
+            _events_of(self._streams, snapshot.taken),
             self._judge_streams(snapshot, clocks),
             self._server_conditions,
             self._count_unjudged(consumers),
@@ -84,7 +85,10 @@ class SignalState:
     def _count_unjudged(
         self, consumers: Mapping[ConsumerKey, ConsumerSignals]
     ) -> Counter[tuple[str, str]]:
-        found = Counter(each for one in consumers.values() if one.unjudged for each in one.unjudged)
+        # Most have none: no generator for them.
+        found = Counter(
+            chain.from_iterable([one.unjudged for one in consumers.values() if one.unjudged])
+        )
         found.update(
             each for state in self._stream_conditions.values() for each in state.unjudged()
         )
@@ -261,13 +265,13 @@ def _signals(
     return consumer_signals(state, observation) if result is None else result
 
 
-def _events_of(states: Mapping[Key, State], named: Iterable[Key]) -> dict[Key, Events]:
-    found: dict[Key, Events] = {}
-    for key in named:
-        state = states.get(key)
-        if state is not None and state.events is not None:
-            found[key] = state.events.copy()
-    return found
+def _events_of(states: Mapping[Key, State], now: float) -> dict[Key, Events]:
+    """Of the assets that this poll lists."""
+    return {
+        key: state.events.copy()
+        for key, state in states.items()
+        if state.events is not None and state.seen == now
+    }
 
 
 def _not_since(states: dict[Key, State], oldest: float) -> list[tuple[Key, State]]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from exporter.model import Consumer, Stream
+from exporter.signals.ack_floor import gap_deliveries
 from exporter.signals.events_input import LagMeasurement
 
 MAX_POINTS = 40
@@ -151,5 +152,19 @@ def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
 
 
 def measurement_holds(measurement: LagMeasurement | None, unfinished: int) -> bool:
-    """Whether the measured message is still the first unfinished one."""
+    """Whether the measured message is still the first stored one from there on."""
     return measurement is not None and measurement.start_seq <= unfinished <= measurement.seq
+
+
+def is_unfinished(
+    measurement: LagMeasurement, unfinished: int, row: Consumer, *, gapless: bool
+) -> bool:
+    """Whether the measured message is certainly not acked."""
+    if row.num_ack_pending == 0:
+        return True
+    # Where the unacked message was deleted, the next stored one may have been acked.
+    if not gapless and measurement.seq != unfinished:
+        return False
+    # A purge sets the floor before the first message, which may have been acked.
+    by_purge = row.ack_floor_stream_seq < row.stream_first_seq and row.ack_floor_consumer_seq > 0
+    return not by_purge or gap_deliveries(row) <= row.num_ack_pending

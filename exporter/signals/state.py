@@ -35,6 +35,7 @@ from exporter.signals.stream_changes import (
     removed_by_limits,
     removed_messages,
     stream_change,
+    unused_seqs,
 )
 from exporter.signals.verdict import Verdict
 from exporter.signals.window import Window
@@ -67,6 +68,7 @@ class StreamView(Struct, frozen=True, gc=False):
     by_limits: int  # at most so many were removed by limits
     purge_seen: bool  # more were removed than by limits
     removed: int
+    unused: int  # sequences that a purge skipped
     gaps: int
     gaps_before: int
     steady: bool  # not recreated, and its sequence did not go back
@@ -118,6 +120,7 @@ class StreamState(EventCounters, gc=False):
                 or is_emptier_than_limits_leave_it(row)
             ),
             removed,
+            unused_seqs(before, row),
             gaps(row),
             gaps(before),
             steady,
@@ -177,6 +180,7 @@ class ConsumerState(EventCounters, gc=False):
     settled: int = 0  # the position at the previous poll
     cohorts: tuple[Cohort, ...] = ()  # while it is overrun
     waited: Waited | None = None  # else, what waited at the previous poll but one
+    unexplained: int = 0  # of the upper bound: no limit that was polled explains it
     skipped: int = 0  # at the previous poll, beyond what its stream had shown to be removed
     set_back: int | None = None  # the stream uses this sequence again: the position says nothing
     new_leader: bool = False  # at the last poll: num_pending may not be counted yet

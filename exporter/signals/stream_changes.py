@@ -77,7 +77,17 @@ def gaps(stream: Stream) -> int:
 
 def removed_messages(before: Stream, now: Stream) -> int:
     """How many messages were removed, for any reason."""
-    return max(0, before.messages + (now.last_seq - before.last_seq) - now.messages)
+    stored = now.last_seq - before.last_seq - unused_seqs(before, now)
+    return max(0, before.messages + stored - now.messages)
+
+
+def unused_seqs(before: Stream, now: Stream) -> int:
+    """Sequences that no message has: a purge up to a later sequence moves the last one too."""
+    if now.messages or now.last_stored != before.last_stored:
+        return 0
+    if now.last_stored is None and before.messages:
+        return 0  # not known
+    return max(0, now.last_seq - before.last_seq)
 
 
 def purged_messages(before: Stream, now: Stream, by_limits: int) -> int:

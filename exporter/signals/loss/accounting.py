@@ -133,6 +133,15 @@ def was_moved(before: Consumer, row: Consumer) -> bool:
     )
 
 
+def shows_no_purge(before: Consumer, row: Consumer) -> bool:
+    """Whether it was overrun and is where it was: a purge would have moved it."""
+    return (
+        row.stream_first_seq - 1 > row.delivered_stream_seq == before.delivered_stream_seq
+        and row.delivered_consumer_seq == before.delivered_consumer_seq
+        and row.leader == before.leader
+    )
+
+
 def least_redelivered(before: Consumer, row: Consumer) -> tuple[int, bool]:
     """Behind a filter or gaps: a lower bound, and whether it is exact."""
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq

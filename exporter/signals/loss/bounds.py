@@ -35,17 +35,24 @@ def _update_loss(
     if refiltered:
         state.settled = min(state.settled, accounting.position(before))
         state.cohorts, state.waited = (), None
-    if row.stream_first_seq - 1 <= state.settled or not (view.by_limits or state.missed):
+    by_limits = ANY_NUMBER if state.missed else view.by_limits
+    unseen = view.removed > by_limits and unpurged(before, row, view)
+    if unseen:
+        by_limits = view.removed
+    if row.stream_first_seq - 1 <= state.settled or not by_limits:
         state.cohorts = ()
         _note_waiting(state, before, row, view)
         return
     known = _is_known(row, view) and not refiltered and not state.missed
-    step = _step(state, before, row, view, countable=known and _is_countable(before, row, view))
+    countable = known and not unseen and _is_countable(before, row, view)
+    step = _step(state, before, row, view, by_limits, countable=countable)
     kept = state.cohorts or (_first_cohort(state, step),)
-    width = state.lost_upper - state.lost
+    width, upper = state.lost_upper - state.lost, state.lost_upper
     state.cohorts, lost, lost_upper = cohorts.follow(kept, step)
     state.note_gone(lost - state.lost, lost_upper - state.lost_upper, 0, observation.now)
     state.waited = None
+    if unseen:
+        state.unexplained += max(0, state.lost_upper - upper - view.by_limits)
     if state.lost_upper - state.lost != width:
         state.lost_bounded = observation.now
 
@@ -94,7 +101,13 @@ def _last_seqs(row: Consumer, view: StreamView) -> tuple[int, int]:
 
 
 def _step(
-    state: ConsumerState, before: Consumer, row: Consumer, view: StreamView, *, countable: bool
+    state: ConsumerState,
+    before: Consumer,
+    row: Consumer,
+    view: StreamView,
+    by_limits: int,
+    *,
+    countable: bool,
 ) -> Step:
     least, most = _last_seqs(row, view)
     together = row.leader == view.row.leader
@@ -108,12 +121,17 @@ def _step(
         most,
         first if together else min(first_before, first),
         first_before if together else 0,
-        ANY_NUMBER if state.missed else view.by_limits,
+        by_limits,
         state.lost,
         state.lost_upper,
         countable,
         not (state.new_leader or state.missed),
     )
+
+
+def unpurged(before: Consumer, row: Consumer, view: StreamView) -> bool:
+    """Whether no purge removed what it lacks: a deletion, or limits that were changed and back."""
+    return view.may_lose and not view.acks_remove and accounting.shows_no_purge(before, row)
 
 
 def _is_known(row: Consumer, view: StreamView) -> bool:
@@ -141,18 +159,26 @@ def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> b
 def _count_purged(state: ConsumerState, before: Consumer, observation: Observation) -> None:
     row, view = observation.row, observation.view
     # Of a stream near its limits, some may have been removed since it was polled.
-    if view.by_limits or view.near_limit or not _is_known(row, view) or _may_have_skipped(row):
+    if view.by_limits or view.near_limit or not _is_known(row, view):
+        return
+    if unpurged(before, row, view):
         return
     # No more than left the stream: num_pending of a server can be wrong.
-    purged = min(accounting.least_gone(before, row), view.removed)
-    state.note_gone(0, 0, purged, observation.now)
+    purged = min(accounting.least_gone(before, row), view.removed) - _skipped(before, row)
+    if purged > 0:
+        state.note_gone(0, 0, purged, observation.now)
 
 
-def _may_have_skipped(row: Consumer) -> bool:
-    """Before 2.10 a purge by subject moves a consumer without a filter to the end."""
-    unfiltered = row.config is not None and is_unfiltered(row.config)
-    at_the_end = row.num_pending == 0 and row.delivered_stream_seq >= row.stream_first_seq
-    return unfiltered and at_the_end
+def _skipped(before: Consumer, row: Consumer) -> int:
+    """At most so many are still stored that a purge made the consumer pass.
+
+    Before 2.10 a purge by subject moves a consumer of more subjects to the end.
+    """
+    config = row.config
+    if config is None or row.delivered_stream_seq == before.delivered_stream_seq:
+        return 0
+    wide = is_unfiltered(config) or any("*" in each or ">" in each for each in config.filters)
+    return max(0, row.delivered_stream_seq - row.stream_first_seq + 1) if wide else 0
 
 
 def _settled(

@@ -7,7 +7,7 @@ from exporter.model import Consumer
 from exporter.signals.ack_floor import went_back
 from exporter.signals.loss import accounting, filtered_redeliveries
 from exporter.signals.loss.accounting import ANY_NUMBER, Interval
-from exporter.signals.loss.bounds import update_bounds
+from exporter.signals.loss.bounds import unpurged, update_bounds
 from exporter.signals.loss.filtered_redeliveries import Known
 from exporter.signals.state import ConsumerState, Observation, StreamView
 
@@ -113,7 +113,10 @@ def _count_positions(
     state: ConsumerState, before: Consumer, observation: Observation, position: int
 ) -> None:
     row, view, position_before = observation.row, observation.view, state.position
+    if view.unused and position >= view.row.last_seq:
+        position_before += view.unused
     state.settled, state.position, state.cohorts = position_before, position, ()
+    state.waited = None
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
     passed = row.stream_first_seq - 1 - position_before
     skipped, state.skipped = state.skipped, 0
@@ -136,7 +139,11 @@ def _count_positions(
     # What it skipped since its stream was polled, limits may have removed just before.
     most = max(changes.lost_most, min(changes.lost_most + skipped, interval.by_limits))
     state.skipped = max(0, position - position_before - deliveries - max(0, passed))
-    state.note_gone(changes.lost, most, changes.purged, observation.now)
+    purged = changes.purged
+    if purged and unpurged(before, row, view):
+        state.unexplained += purged
+        most, purged = most + purged, 0
+    state.note_gone(changes.lost, most, purged, observation.now)
     if not changes.redelivered_certain:
         state.redelivered_bounded = observation.now
     if changes.lost != most:

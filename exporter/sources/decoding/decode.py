@@ -209,7 +209,7 @@ def stream_from_wire(
     follower_messages: tuple[tuple[str, int], ...] = (),
 ) -> Stream:
     state, cluster, peers_seen = wire.state, wire.cluster, replicas(wire.cluster)
-    empty = state.messages == 0
+    empty, last_stored = state.messages == 0, known_time(state.last_ts)
     return Stream(
         account=account,
         name=stream_name(wire),
@@ -224,7 +224,7 @@ def stream_from_wire(
         first_seq=state.first_seq,
         last_seq=state.last_seq,
         first_time=None if empty else known_time(state.first_ts),
-        last_time=None if empty else known_time(state.last_ts),
+        last_time=None if empty else last_stored,
         subjects=state.num_subjects,
         consumers=state.consumer_count,
         deleted=state.num_deleted,
@@ -233,6 +233,7 @@ def stream_from_wire(
         origins=origins(wire),
         follower_messages=follower_messages,
         hosts=tuple({leader, *(peer.server for peer in peers_seen)} - {""}),
+        last_stored=last_stored,
     )
 
 

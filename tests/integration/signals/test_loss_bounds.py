@@ -222,3 +222,42 @@ async def test_a_purge_by_subject_that_moves_others(nats_server: NatsServer) -> 
         assert {row.num_pending for row in rows} == {0 if moved else 25}
         assert plain.purged == 0
         assert _counted(seen, plain) == [(0, 0, 0)] * 3
+
+
+async def test_a_limit_lowered_and_raised_between_two_polls(nats_server: NatsServer) -> None:
+    """No poll shows the lower limit; that nothing moved the consumers excludes a purge."""
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create(max_msgs=100)
+        ledgers = [await work.consumer("all"), await work.consumer("a", filter_subject="orders.a")]
+        for subject in "abab":
+            await work.publish(10, subject)
+        await seen.poll(*ledgers)
+        await _update(work, max_msgs=15)
+        await _update(work, max_msgs=100)
+        await seen.poll(*ledgers)
+        assert [ledger.lost for ledger in ledgers] == [25, 15]
+        for ledger in ledgers:
+            assert [(lost, purged) for lost, _, purged in _counted(seen, ledger)] == [(0, 0)] * 3
+            assert all("losing_messages" not in dict(one.conditions) for one in seen.result(ledger))
+
+
+async def test_a_purge_up_to_a_sequence_that_no_message_has(nats_server: NatsServer) -> None:
+    """It moves the last sequence of the stream too, past sequences that no message ever had."""
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create()
+        ledgers = [await work.consumer("done"), await work.consumer("waits")]
+        ledgers.append(await work.consumer("picky", filter_subject="orders.a"))
+        await seen.poll(*ledgers)
+        for limit, sent in ((10, 0), (30, 4), (50, 0), (60, 2)):
+            await work.publish(sent)
+            await work.drain("done")
+            await seen.poll(*ledgers)
+            await work.purge(seq=limit)
+            await seen.poll(*ledgers)
+        assert [ledger.purged for ledger in ledgers] == [0, 6, 6]
+        for ledger in ledgers:
+            assert _counted(seen, ledger) == [(0, 0, ledger.purged)] * 3
+        for watch in seen.all.values():
+            assert watch.signals.streams["APP", "ORDERS"].purged == 6

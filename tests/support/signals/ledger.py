@@ -34,6 +34,8 @@ class Truth(NamedTuple):
     lost: int = 0
     purged: int = 0
     redeliveries: int = 0
+    picked: int = 0  # of the purged ones: one by one, or by subject
+    lowered: int = 0  # of the lost ones: by a limit that was lowered
 
     def plus(self, other: "Truth") -> "Truth":
         return Truth(*(a + b for a, b in zip(self, other, strict=True)))
@@ -56,6 +58,8 @@ class Ledger:
     sent: Counter[int] = field(default_factory=Counter)
     lost: int = 0
     purged: int = 0
+    picked: int = 0
+    lowered: int = 0
     held: dict[int, Msg] = field(default_factory=dict)  # not acked yet, by sequence
     naks: int = 0
 
@@ -69,9 +73,13 @@ class Ledger:
 
     @property
     def truth(self) -> Truth:
-        return Truth(self.lost, self.purged, self.redeliveries)
+        return Truth(self.lost, self.purged, self.redeliveries, self.picked, self.lowered)
 
     def wants(self, seq: int, subject: str) -> bool:
+        """Whether it may still get it."""
+        return self.concerns(seq, subject)
+
+    def concerns(self, seq: int, subject: str) -> bool:
         passes = not self.filters or any(covers(wide, subject) for wide in self.filters)
         return passes and seq >= self.first
 
@@ -187,16 +195,22 @@ class Workload:
         request = {"seq": sequence, **how}
         return (await self._done(f"STREAM.MSG.GET.{self.stream}", request))["message"]
 
-    async def note_gone(self, *, by_hand: Iterable[int] = ()) -> None:
+    async def note_gone(
+        self, *, by_hand: Iterable[int] = (), picked: bool = False, lowered: bool = False
+    ) -> None:
         """Compares with the server's own list what is still stored; limits took the rest."""
         state = await self.state(deleted_details=True)
         deleted, purged = set(state.get("deleted") or ()), set(by_hand)
         for sequence in [s for s in self.stored if s < state["first_seq"] or s in deleted]:
             subject = self.stored.pop(sequence)
             for ledger in self.ledgers.values():
-                if ledger.wants(sequence, subject) and sequence not in ledger.sent:
-                    ledger.purged += sequence in purged
-                    ledger.lost += sequence not in purged
+                if sequence in ledger.sent or not ledger.concerns(sequence, subject):
+                    continue
+                ledger.purged += sequence in purged
+                ledger.picked += picked and sequence in purged
+                lost = sequence not in purged and ledger.wants(sequence, subject)
+                ledger.lost += lost
+                ledger.lowered += lost and lowered
 
     def waiting(self, ledger: Ledger) -> set[int]:
         """Stored, wanted, and never sent."""

@@ -114,11 +114,11 @@ class SmallServer:
             one.position = max(one.position, self.first - 1)
 
     def purge_subject(self, which: int, _: int) -> None:
-        """As before 2.10: it moves the consumers without a filter to the end."""
+        """As before 2.10: it moves the consumers that may have received them to the end."""
         for seq in [s for s, name in self.stored.items() if name == SUBJECTS[which % 2]]:
             self._remove(seq, purge=True)
         for one in self.consumers:
-            if not CONFIGS[one.name].filters:
+            if one.wants(SUBJECTS[which % 2]):
                 one.position = self.last
         self.stopped = True
 

@@ -1,7 +1,7 @@
 """Exporters as in real use, and whether what they report of each consumer can be true."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,7 @@ from support.nats.servers import NatsServer
 from support.signals.ledger import NOTHING, Ledger, Truth
 from support.signals.mixed.workload import Life, MixedWorkload, Stored
 
+from exporter.model import Consumer
 from exporter.polling.loop import SystemPoller
 from exporter.settings.config import ExactSettings, SourceName, SystemSettings
 from exporter.signals.results import ConsumerSignals
@@ -33,13 +34,23 @@ class Track:
 
     life: Ledger | None = None
     base: Truth = NOTHING  # at the first poll of this life
-    last: Truth = NOTHING  # at the last poll
+    last: Truth = NOTHING  # after the last poll
+    known: Truth = NOTHING  # before it
+    excess: int = 0  # of num_pending over what waits: 2.11 miscounts behind filters
     began: Truth = NOTHING  # what was reported before this life
     least: Truth = NOTHING  # of earlier lives, what happened between two polls
     most: Truth = NOTHING  # likewise, and what happened before the first poll of each
     seen: Truth = NOTHING  # between the first and the last poll of every life
+    # Removed by hand, but nothing that an exporter polls tells it from limits.
+    unclear: int = 0
+    # Removed by a limit that was lowered and is back, while a purge or deliveries hide it.
+    hidden: int = 0
+    raised: int = 0  # the same, hidden or not
+    limit: int | None = None  # at the last poll
+    deliveries: int = 0  # at the last poll
     recreated: int = 0
     absent: bool = False
+    rows: deque[str] = field(default_factory=lambda: deque(maxlen=4))  # for a failure's message
     always_exact: set[str] = field(default_factory=set)
     reported: ConsumerSignals | None = None
 
@@ -48,7 +59,7 @@ class Track:
         self.began = _counted(self.reported)
         if self.life is not None:
             self.recreated += 1
-            self.least = self.least.plus(self.last).less(self.base)
+            self.least = self.least.plus(self.known).less(self.base)
             self.most = self.most.plus(self.last)
         if self.absent:  # what was counted before may be forgotten, or not
             faults = self._restart(result)
@@ -56,9 +67,21 @@ class Track:
         self.always_exact = {"redeliveries", "lost"}
         return faults
 
+    def note_unclear(self, life: Ledger, truth: Truth, limit: int | None) -> None:
+        """A purge moves a consumer; where one received messages too, that does not show."""
+        before = self.last if self.life is life else NOTHING
+        removed = truth.less(before)
+        served = life.deliveries != (self.deliveries if self.life is life else 0)
+        self.unclear += removed.purged if served else removed.picked
+        if limit == self.limit:
+            self.raised += removed.lowered
+            self.hidden += removed.lowered if served or removed.purged else 0
+        self.deliveries, self.limit = life.deliveries, limit
+
     def _restart(self, result: ConsumerSignals) -> list[str]:
         now, before = _counted(result), _counted(self.reported)
         self.least = self.most = self.began = now
+        self.unclear = self.hidden = self.raised = 0
         wrong = [pair for pair in zip(now, before, strict=True) if pair[0] not in (0, pair[1])]
         return [f"came back with {now}, had {before}"] if wrong else []
 
@@ -80,10 +103,12 @@ class Moment:
 
     truth: Truth
     oldest: Stored | None = None
+    waiting: int | None = None
 
     @classmethod
     def of(cls, work: MixedWorkload, life: Life, *, with_exhausted: bool) -> "Moment":
-        return cls(life.truth, work.oldest(life, with_exhausted=with_exhausted))
+        oldest = work.oldest(life, with_exhausted=with_exhausted)
+        return cls(life.truth, oldest, len(work.waiting(life)))
 
 
 @dataclass
@@ -110,7 +135,14 @@ class Gauge:
             track.absent |= key not in present
         for (work, life), early in zip(lives, before, strict=True):
             late = Moment.of(work, life, with_exhausted=False)
-            self._note(life, self.check(life, early, late), when)
+            faults = self.check(
+                life,
+                early,
+                late,
+                may_lose=work.limits_remove,
+                limit=work.config.get("max_msgs"),
+            )
+            self._note(life, faults, when)
 
     def _note(self, life: Life, faults: list[str], when: str) -> None:
         """The first of each kind: what was counted wrongly once stays wrong."""
@@ -118,11 +150,35 @@ class Gauge:
             kind = (life.stream, life.consumer, fault.split()[0])
             self.found[kind] += 1
             if self.found[kind] == 1:
-                self.faults.append(f"{when}, {self.source}: {life.stream} {life.consumer} {fault}")
+                rows = self.tracks[life.stream, life.consumer].rows
+                name = f"{life.stream} {life.consumer}"
+                self.faults.append("\n  ".join([f"{when}, {self.source}: {name} {fault}", *rows]))
 
     def result(self, life: Ledger) -> ConsumerSignals | None:
         signals = self.poller.state.signals
         return signals.consumers.get(("APP", life.stream, life.consumer))
+
+    def _row(self, life: Ledger) -> Consumer:
+        snapshot = self.poller.state.snapshot
+        assert snapshot is not None
+        names = (life.stream, life.consumer)
+        (row,) = (each for each in snapshot.consumers if (each.stream, each.name) == names)
+        return row
+
+    def _described(self, life: Ledger, row: Consumer) -> str:
+        snapshot = self.poller.state.snapshot
+        assert snapshot is not None
+        (stream,) = (each for each in snapshot.streams if each.name == life.stream)
+        limits = stream.config and (stream.config.max_messages, stream.config.subjects)
+        filters = row.config and row.config.filters
+        result = self.result(life)
+        counted = result and (result.lost, result.lost_upper, result.lost_exact, result.purged)
+        return (
+            f"stream {stream.first_seq} to {stream.last_seq}, {stream.messages} messages, {limits}; "
+            f"consumer {filters} sees first {row.stream_first_seq}, delivered "
+            f"{row.delivered_stream_seq} by {row.delivered_consumer_seq}, {row.num_pending} pending; "
+            f"lost {counted}"
+        )
 
     def width(self) -> str:
         """The bounds of the losses, summed over all consumers."""
@@ -131,27 +187,46 @@ class Gauge:
         true = sum(track.seen.lost for track in self.tracks.values())
         return f"{self.source}: lost {least} to {most}, true {true}, width {most - least}"
 
-    def check(self, life: Ledger, early: Moment, late: Moment) -> list[str]:
+    def check(
+        self,
+        life: Ledger,
+        early: Moment,
+        late: Moment,
+        *,
+        may_lose: bool = True,
+        limit: int | None = None,
+    ) -> list[str]:
         result = self.result(life)
         if result is None:
             return ["has no signals"]
         track = self.tracks.setdefault((life.stream, life.consumer), Track())
-        faults = track.start(life, result, early.truth) if track.life is not life else []
+        row = self._row(life)
+        track.rows.append(self._described(life, row))
+        if early.waiting is not None:
+            excess = max(0, row.num_pending - early.waiting)
+            track.unclear += max(0, excess - track.excess)
+            track.excess = excess
+        if may_lose:
+            track.note_unclear(life, late.truth, limit)
+        # What goes during the first poll may be gone before it or after it.
+        faults = track.start(life, result, late.truth) if track.life is not life else []
         least = track.least.plus(early.truth).less(track.base)
         most = track.most.plus(late.truth)
         exactly = track.began.plus(early.truth).less(track.base)
         faults += _outside("redeliveries", result.redeliveries, exactly, most, track, result)
         faults += _outside("lost", result.lost, exactly, most, track, result)
-        if (result.purged or 0) > most.purged:
+        if (result.purged or 0) > most.purged + track.hidden:
             faults.append(f"purged {result.purged}, true is {most.purged}")
         bound = upper(result)
-        if bound is None or bound < least.lost:
+        if bound is None or bound < least.lost - track.hidden:
             faults.append(f"upper {bound} of lost, true is {least.lost}")
         if result.recreated != track.recreated:
             faults.append(f"recreated {result.recreated}, true is {track.recreated}")
-        faults += _verdict_faults(result, early.truth.lost - track.base.lost, most.lost)
+        lost = early.truth.lost - track.base.lost - track.raised
+        faults += _verdict_faults(result, lost, most.lost)
         faults += self._lag_faults(result, early, late)
-        track.last, track.reported, track.seen = late.truth, result, least
+        track.last, track.known = late.truth, early.truth
+        track.reported, track.seen = result, least
         return faults
 
     def _lag_faults(self, result: ConsumerSignals, early: Moment, late: Moment) -> list[str]:
@@ -175,7 +250,8 @@ def _outside(
     if exact != 1:
         track.always_exact.discard(what)
     floor = getattr(exactly, what) if what in track.always_exact else 0
-    ceiling = getattr(most, what)
+    floor -= track.hidden if what == "lost" else 0
+    ceiling = getattr(most, what) + (track.unclear if what == "lost" else 0)
     if value is not None and floor <= value <= ceiling:
         return []
     return [f"{what} {value}, true is {floor} to {ceiling}, exact {exact}"]

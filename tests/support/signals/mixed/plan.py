@@ -38,24 +38,17 @@ _SUBJECTS: Final = ("abc", "a", "ab")
 Operation = Callable[[MixedWorkload], Awaitable[None]]
 
 
-# What a poll cannot tell from limits: a single message deleted, a purge that is filled up again, a
-# limit lowered and raised, and within a second of each other two consumers of one name.
-UNKNOWABLE: Final = ("delete", "purge_and_refill", "limit", "recreate_consumer", "recreate_stream")
-
-
 @dataclass
 class Plan:
     client: Client
     dice: random.Random
     gauges: list[Gauge]
     can_pause: bool
-    kinds: tuple[str, ...] = tuple(KINDS)
-    without: tuple[str, ...] = ()  # operations that are not done
     works: list[MixedWorkload] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
 
     async def prepare(self, kinds: int) -> None:
-        for name in self.dice.sample(list(self.kinds), kinds):
+        for name in self.dice.sample(list(KINDS), kinds):
             work = MixedWorkload(self.client, name)
             for source in KINDS[name].get("sources", ()):
                 await create_stream(self.client, source["name"])
@@ -112,7 +105,6 @@ class Plan:
             self.limit: 4 * (work.stream == "OLD"),
             self.source: 20 * (work.origin is not None),
         }
-        acts = {act: often for act, often in acts.items() if act.__name__ not in self.without}
         (chosen,) = self.dice.choices(list(acts), list(acts.values()))
         self.done.append(f"{chosen.__name__} {work.stream}")
         await chosen(work)

@@ -64,14 +64,20 @@ class MixedWorkload(Workload):
             await self._publish_origin(source["name"], 1)  # when it is here, the source works
 
     @property
+    def limits_remove(self) -> bool:
+        sizes = {"max_msgs", "max_bytes"} & self.config.keys()
+        return "max_age" in self.config or (bool(sizes) and self.config.get("discard") != "new")
+
+    @property
     def origin(self) -> str | None:
         return next((source["name"] for source in self.config.get("sources", ())), None)
 
     async def update(self, **changes: Any) -> None:
         """Messages that a lower limit removes are lost like any that a limit removes."""
         self.config |= changes
-        await self._done(f"STREAM.UPDATE.{self.stream}", self.config)
         await self.note_gone()
+        await self._done(f"STREAM.UPDATE.{self.stream}", self.config)
+        await self.note_gone(lowered=True)
 
     async def do(self, subject: str, request: dict[str, Any]) -> None:
         await self._done(subject, request)
@@ -180,7 +186,8 @@ class MixedWorkload(Workload):
         response = await api(self.client, subject, how or None)
         # What grew too old in the moment before was not there any more.
         removed = response.get("purged", len(meant)) if "error" not in response else 0
-        await self.note_gone(by_hand=meant[len(meant) - removed :])
+        picked = "filter" in how or ".MSG.DELETE." in subject
+        await self.note_gone(by_hand=meant[len(meant) - removed :], picked=picked)
 
     def oldest(self, life: Life, *, with_exhausted: bool) -> Stored | None:
         """When the oldest message that the consumer has not finished was stored."""
