@@ -69,9 +69,9 @@ CONSUMER_DEAD_LETTER_CAPTURED = _consumer("consumer_dead_letter_captured",
     level=_FULL, origin=_DERIVED)
 CONSUMER_LOST_MESSAGES = _consumer("consumer_lost_messages_total",
     "Messages that limits removed before their first delivery to this consumer, since the exporter "
-    "started: at least. Without purges and without messages that are overwritten by design "
-    "(messages per subject, message TTL, key-value and object streams). The series appears with "
-    "the first loss.",
+    "started: at least. Without purges that a poll can see and without messages that are "
+    "overwritten by design (messages per subject, message TTL, key-value and object streams). "
+    "The series appears with the first loss.",
     origin=_DERIVED)
 CONSUMER_LOST_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = last_event_of(CONSUMER_LOST_MESSAGES)
 CONSUMER_LOST_MESSAGES_UPPER = _consumer("consumer_lost_messages_upper_total",

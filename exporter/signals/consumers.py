@@ -77,7 +77,13 @@ def consumer_signals(state: ConsumerState, observation: Observation) -> Consumer
     if state.polls > 1:
         exhausted = bool(derived.floor_exhausted)
         judged = judge_poll(
-            state, observation.row, before, stalls, derived.point, exhausted=exhausted
+            state,
+            observation,
+            before,
+            stalls,
+            derived.point,
+            derived.unfinished,
+            exhausted=exhausted,
         )
         evidence, missing, found = judged
     _set_verdict(state, found, observation.now)

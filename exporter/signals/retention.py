@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exporter.model import Stream, StreamConfig
+from exporter.signals.lag import StreamTimes
 
 # Below this fill ratio a discard-old stream removes nothing yet.
 _NEAR_LIMIT = 0.9
@@ -21,6 +22,26 @@ def headroom_ratio(unfinished: int | None, stream: Stream) -> float | None:
         return None
     span = stream.last_seq - stream.first_seq + 1
     return max(0.0, min(1.0, (unfinished - stream.first_seq) / span))
+
+
+def used_share(
+    unfinished: int | None, times: StreamTimes, stream: Stream, server_now: float
+) -> float:
+    """Share of what the stream keeps that lies behind this message: at 1 it is removed."""
+    config = stream.config
+    if unfinished is None or config is None or stream.messages == 0:
+        return 0.0
+    shares = [0.0]
+    if config.max_age_seconds is not None:
+        stored = times.time_of(unfinished, stream, server_now)
+        shares.append(0.0 if stored is None else (server_now - stored) / config.max_age_seconds)
+    if config.discard == "old":
+        behind = stream.last_seq - unfinished + 1
+        if config.max_messages is not None:
+            shares.append(behind / config.max_messages)
+        if config.max_bytes is not None:
+            shares.append(behind * stream.bytes / stream.messages / config.max_bytes)
+    return min(1.0, max(shares))
 
 
 def removes_oldest(stream: Stream) -> bool:

@@ -8,6 +8,7 @@ The numbers were chosen by simulation: tests/unit/exporter/signals/conditions/te
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from itertools import combinations, pairwise
 from math import copysign, inf, sqrt
 from statistics import median
@@ -31,10 +32,16 @@ _SLOPE_VARIANCE = 1.2
 _LAG_SHARE = 6
 # And from the moves between neighbours, of which there are more, with this weight.
 _NEIGHBOURS = 0.25
-# Less work than this is no backlog to report, whatever its trend.
+# Less work than this is no backlog to report, whatever its trend...
 _MIN_DRAIN_SECONDS = 10.0
+# ...unless the stream removes its first message within this time.
+_LOSS_SECONDS = 3600.0
 # It ends when the backlog fell by so much from its peak, and falls.
 _FALLEN = 0.9
+
+
+# Share of the retention between the first unfinished message and the newest; at 1 it is removed.
+Used = Callable[[], float]
 
 
 def _times() -> array[float]:
@@ -54,8 +61,8 @@ class BacklogTrend(Struct, gc=False):
     since: float | None = None  # when the growth that is reported began
     peak: int = 0
 
-    def note(self, now: Point, first: Point) -> None:
-        """`first`: start of the window, for the rate of deliveries."""
+    def note(self, now: Point, first: Point, used: Used = lambda: 0.0) -> None:
+        """`first`: start of the window, for the rate of deliveries. `used`: of the retention."""
         at, backlog = self.at, self.backlog
         if at:
             passed = now.at - at[-1]
@@ -69,7 +76,7 @@ class BacklogTrend(Struct, gc=False):
         if len(at) > MAX_POINTS:
             self._thin_out()
         if self.since is None:
-            self._judge_growth(now, first)
+            self._judge_growth(now, first, used)
         else:
             self._judge_end()
 
@@ -80,16 +87,26 @@ class BacklogTrend(Struct, gc=False):
         else:
             del self.at[0], self.backlog[0]
 
-    def _judge_growth(self, now: Point, first: Point) -> None:
+    def _judge_growth(self, now: Point, first: Point, used: Used) -> None:
         """By all points, by the younger half and by the last few: the growth may be recent."""
         length = len(self.at)
         for start in (0, length // 2, length - _MIN_POINTS):
             if not 0 <= start <= length - _MIN_POINTS or not self._may_grow(start):
                 continue
             needed = _TIMES + _TIMES_PER_POINT / (length - start)
-            if self._growth(start) >= needed and drain_seconds(first, now) > _MIN_DRAIN_SECONDS:
+            if self._growth(start) >= needed and (
+                drain_seconds(first, now) > _MIN_DRAIN_SECONDS
+                or self._seconds_to_loss(start, used()) < _LOSS_SECONDS
+            ):
                 self.since, self.peak = self.at[start], max(self.backlog)
                 return
+
+    def _seconds_to_loss(self, start: int, used: float) -> float:
+        """Until the growth since that point has used up the retention: both grow alike."""
+        if used <= 0.0:
+            return inf
+        rise = (self.backlog[-1] - self.backlog[start]) / (self.at[-1] - self.at[start])
+        return (1.0 - used) / used * self.backlog[-1] / rise
 
     def _judge_end(self) -> None:
         newest = self.backlog[-1]

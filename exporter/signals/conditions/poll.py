@@ -15,7 +15,8 @@ from exporter.signals.conditions.rules import is_idle
 from exporter.signals.conditions.words import Condition, Reason, Unjudged, unjudged
 from exporter.signals.conditions.work_in_progress import at_work_until, next_work_state
 from exporter.signals.delivery_stall import DeliveryState
-from exporter.signals.state import ConsumerState, Observation
+from exporter.signals.retention import used_share
+from exporter.signals.state import ConsumerState, Observation, StreamView
 from exporter.signals.verdict import Verdict, verdict
 from exporter.signals.window import Point
 
@@ -42,15 +43,17 @@ def update_stalls(state: ConsumerState, observation: Observation, *, first_seen:
 
 def judge_poll(
     state: ConsumerState,
-    row: Consumer,
+    observation: Observation,
     before: Consumer | None,
     stalls: Stalls,
     point: Point,
+    unfinished: int | None,
     *,
     exhausted: bool,
 ) -> tuple[Evidence | None, Unjudged, Verdict]:
     """`before`: the row of the previous poll; `stalls` and `point`: of this one."""
-    _update_trend(state, row, point)
+    row = observation.row
+    _update_trend(state, observation.view, row, point, unfinished)
     state.work = next_work_state(state.work, before, row, point)
     if is_surely_well(state, row, before, stalls, point):
         return None, (), Verdict.OK
@@ -136,7 +139,9 @@ def _would_show_work(before: Consumer | None, row: Consumer) -> bool:
     )
 
 
-def _update_trend(state: ConsumerState, row: Consumer, point: Point) -> None:
+def _update_trend(
+    state: ConsumerState, view: StreamView, row: Consumer, point: Point, unfinished: int | None
+) -> None:
     """Only while there is a backlog."""
     if row.paused or (row.num_pending == 0 and not _holds_backlog(row)):
         state.trend = None
@@ -146,7 +151,9 @@ def _update_trend(state: ConsumerState, row: Consumer, point: Point) -> None:
         if len(points) == 1:
             return  # nothing changes: a backlog without a worker needs no trend
         state.trend = BacklogTrend()
-    state.trend.note(point, points[0])
+    state.trend.note(
+        point, points[0], lambda: used_share(unfinished, view.times, view.row, view.server_now)
+    )
 
 
 def _holds_backlog(row: Consumer) -> bool:

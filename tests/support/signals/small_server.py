@@ -164,6 +164,7 @@ class SmallServer:
             last_seq=self.last,
             first_time=at(NOW - 100) if self.stored else None,
             last_time=at(moment) if self.stored else None,
+            last_stored=at(NOW + self.last) if self.last else None,  # moves with each message
             created=at(NOW - 100),
             config=stream_config(
                 max_messages=self.max_messages, discard=self.discard, subjects=self.subjects
