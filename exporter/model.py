@@ -303,6 +303,10 @@ class Fault(Struct, frozen=True, gc=False):
     detail: str = ""
 
 
+UNNAMED = "nats"
+"""The system name of last resort."""
+
+
 class Snapshot(Struct, frozen=True):
     system: str
     taken: float  # exporter clock, at the end of the poll

@@ -21,9 +21,11 @@ from exporter.polling.log import PollLog
 from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import STALE_AFTER_INTERVALS, SystemState
+from exporter.polling.system_name import system_name
 from exporter.samples.render import Rendered, Renderer
 from exporter.signals.publishes.engine import PublishState
 from exporter.sources.source import Source
+from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class SystemPoller:
     per_consumer_requests: PerConsumerRequests | None = field(default=None, repr=False)
     publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
+    unnamed: bool = False  # the first complete poll decides the name
     state: SystemState = field(init=False, repr=False)
     _pipeline: Pipeline = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
@@ -95,6 +98,7 @@ class SystemPoller:
         try:
             deadline = started + self.timeout
             snapshot = await self._request(deadline)
+            snapshot = self._named(snapshot)
             snapshot, found = await self._find_more(snapshot, deadline)
             state = state.with_outcomes(snapshot, self.clock())
             self._log.log_requests(snapshot)
@@ -108,6 +112,15 @@ class SystemPoller:
             )
         self.state = state.polled(time.monotonic() - started)
         self._log.log_poll(self.state, self.clock(), failure)
+
+    def _named(self, snapshot: Snapshot) -> Snapshot:
+        if self.unnamed and snapshot.complete:
+            self.unnamed, name = False, system_name(snapshot)
+            if name != self.system:
+                self.system = self._log.system = self._audit_log.system = name
+                self.renderer = self._pipeline.renderer = self.renderer.renamed(name)
+                event(logger, logging.INFO, "system named", system=name)
+        return replace(snapshot, system=self.system)
 
     def is_stale(self, now: float) -> bool:
         return self.state.is_stale(now)

@@ -65,7 +65,7 @@ class Pipeline:
         down = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         conditions = self.signals.judge_servers(down.servers, down.taken)
         # A renderer of its own: an empty snapshot must not clear the cache of the main one.
-        renderer = Renderer(self.renderer.system, self.renderer.selection, self.renderer.limits)
+        renderer = self.renderer.renamed(self.renderer.system)
         rendered = renderer.render(down, Signals(server_conditions=conditions))
         return rendered.joined(last.events())
 

@@ -167,7 +167,7 @@ class Supervisor:
 
 
 def _run(system: SystemSettings, poller: SystemPoller, before: _Running | None = None) -> _Running:
-    task = asyncio.create_task(poller.run(), name=f"poll {system.name}")
+    task = asyncio.create_task(poller.run(), name=f"poll {system.label}")
     return _Running(system, poller, task, before.shown() if before else None)
 
 

@@ -30,12 +30,12 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
     source = make_source(system)
     event_session = make_event_session(system.events, _source_info(system, source))
     return SystemPoller(
-        system=system.name,
+        system=system.label,
         source_name=system.source,
         targets=tuple(without_secrets(url) for url in system.urls),
         source=source,
         renderer=Renderer(
-            system.name,
+            system.label,
             make_selection(settings),
             Limits(settings.max_series, system.max_ephemerals),
         ),
@@ -45,6 +45,7 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         per_consumer_requests=_per_consumer_requests(system, source, event_session),
         publish_interval=system.publishes.interval,
         audit=_audit(system),
+        unnamed=not system.name,
     )
 
 
@@ -54,7 +55,7 @@ def _audit(system: SystemSettings) -> AuditState | None:
         return None
     if audit.rollups is None:
         return AuditState(audit.interval, audit.pure())
-    history = HistoryReader(audit.rollups, system.name)
+    history = HistoryReader(audit.rollups, system.label)
     return AuditState(audit.interval, audit.pure(), history.latest)
 
 
@@ -62,7 +63,7 @@ def _source_info(system: SystemSettings, source: Source) -> SourceInfo:
     connection = source.connection if isinstance(source, AccountSource) else None
     access = None if isinstance(source, MonitorSource) else _nats_access(system)
     account = system.account or "" if system.source == "account" else ""
-    return SourceInfo(system.name, system.source, access, connection, account, system.domain)
+    return SourceInfo(system.label, system.source, access, connection, account, system.domain)
 
 
 def _per_consumer_requests(
@@ -104,7 +105,7 @@ def make_selection(settings: ExporterSettings) -> Selection:
 
 def make_source(system: SystemSettings) -> Source:
     options = SourceOptions(
-        system=system.name,
+        system=system.label,
         filters=Filters(
             _filter(system.filters.accounts),
             _filter(system.filters.streams),
@@ -126,7 +127,7 @@ def make_source(system: SystemSettings) -> Source:
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))
-    connection = NatsConnection(_nats_access(system), f"streamgauge exporter ({system.name})")
+    connection = NatsConnection(_nats_access(system), f"streamgauge exporter ({system.label})")
     return (
         SystemSource(options, connection)
         if system.source == "system"

@@ -106,6 +106,9 @@ class Renderer:
         self._streams = RowCache(catalog.STREAM, self.system, stream_key)
         self._consumers = RowCache(catalog.CONSUMER, self.system, consumer_key)
 
+    def renamed(self, system: str) -> Renderer:
+        return Renderer(system, self.selection, self.limits)
+
     def render(
         self,
         snapshot: Snapshot,

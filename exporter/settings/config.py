@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from exporter import catalog
 from exporter.metric import PREFIX, Level, Subject
+from exporter.model import UNNAMED
 from exporter.samples.selection import full_name
 from exporter.settings.access import CredentialSettings
 from exporter.settings.addresses import server_urls, without_credentials
@@ -96,7 +97,8 @@ class ExactSettings:
 @dataclass(frozen=True, kw_only=True)
 class _Identity:
     name: str = setting(
-        "nats", "The value of the label `system`: one NATS system, one JetStream domain."
+        "",
+        "The value of the label `system`: one NATS system, one JetStream domain. Default: the JetStream domain, else the name of the cluster if all servers have the same configured one, else `nats`; decided at the first complete poll and kept.",
     )
     source: SourceName = setting(
         "account",
@@ -179,8 +181,8 @@ class SystemSettings(CredentialSettings, _Identity):
     )
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidSettingError("is empty", "name")
+        if self.audit.rollups is not None and not self.name:
+            raise InvalidSettingError("needs name: rollups are by system", "audit.rollups")
         if not self.urls:
             raise InvalidSettingError("is empty", "urls")
         object.__setattr__(self, "urls", server_urls(self.urls, self.source))
@@ -193,13 +195,18 @@ class SystemSettings(CredentialSettings, _Identity):
             reason = "needs events.account: a user of the account whose messages may be read"
             raise InvalidSettingError(reason, "exact.lag")
 
+    @property
+    def label(self) -> str:
+        """The name, and before it is known the one of last resort."""
+        return self.name or UNNAMED
+
     def __repr__(self) -> str:
         """Short, and without the passwords that an address may contain."""
         urls = tuple(map(without_credentials, self.urls))
         return f"SystemSettings(name={self.name!r}, source={self.source!r}, urls={urls!r})"
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
+        return f"{self.label}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
 
     def _check_credentials(self) -> None:
         methods = self.methods()
@@ -262,6 +269,10 @@ class ExporterSettings:
             raise InvalidSettingError("is empty", "systems")
         seen: dict[str, int] = {}
         for place, system in enumerate(self.systems):
+            if not system.name and len(self.systems) > 1:
+                raise InvalidSettingError(
+                    "is empty: of several systems each needs a name", f"systems[{place}].name"
+                )
             first = seen.setdefault(system.name, place)
             if first != place:
                 raise InvalidSettingError(

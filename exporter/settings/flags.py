@@ -27,7 +27,7 @@ class Flag(flags.Flag):
 SYSTEM_FLAGS = (
     Flag("nats", _SYSTEM + "urls", "URL", "address of a NATS server, repeatable (default nats://127.0.0.1:4222); with --source monitor http://HOST:8222 of every server", repeats=True),
     Flag("source", _SYSTEM + "source", "account|system|monitor", "how to fetch the data (default account)"),
-    Flag("system", _SYSTEM + "name", "NAME", "value of the label system (default nats)"),
+    Flag("system", _SYSTEM + "name", "NAME", "value of the label system (default: JetStream domain, else cluster name, else nats)"),
     Flag("user", _SYSTEM + "user", "NAME", "user name"),
     Flag("password-file", _SYSTEM + "password_file", "FILE", "file with the password"),
     Flag("token-file", _SYSTEM + "token_file", "FILE", "file with the token"),

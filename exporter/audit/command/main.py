@@ -63,7 +63,7 @@ async def _audit(
         if isinstance(result, AuditedSystem):
             audits.append(result)
         elif isinstance(result, NoResponseError):
-            failed.append(FailedSystem(one.system.name, one.system.source, str(result)))
+            failed.append(FailedSystem(one.system.label, one.system.source, str(result)))
         else:
             raise result
     return audits, failed
@@ -82,12 +82,12 @@ async def _system_audit(
         sample_messages=request.sample_messages,
         details=bool(request.only),
     )
-    return SystemAudit(system, options, lambda text: _progress(f"{system.name}: {text}"))
+    return SystemAudit(system, options, lambda text: _progress(f"{system.label}: {text}"))
 
 
 def _history(system: SystemSettings, request: AuditRequest) -> RollupHistory | None:
     location = request.rollups or system.audit.rollups
-    return None if location is None else HistoryReader(location, system.name).read()
+    return None if location is None else HistoryReader(location, system.label).read()
 
 
 def _progress(text: str) -> None:

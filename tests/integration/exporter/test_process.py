@@ -28,7 +28,15 @@ from support.exporter.process import (
     read_series,
     without_time,
 )
-from support.nats.servers import NatsOptions, NatsServer, connected
+from support.nats.servers import (
+    APP,
+    SYS,
+    Login,
+    NatsOptions,
+    NatsServer,
+    connected,
+    default_options,
+)
 from support.waiting import until
 
 from streamgauge.demo.processes.ports import free_ports
@@ -84,6 +92,23 @@ def measured(body: bytes) -> set[bytes]:
 
 
 # --- scraping -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("source", "login"), [("account", APP), ("system", SYS)])
+async def test_a_system_without_a_name_takes_the_domain(
+    source: str, login: Login, tmp_path: Path
+) -> None:
+    environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_PASSWORD": login.password}
+    async with NatsServer(options=default_options(domain="hub")) as server:
+        flags = ("--nats", server.url, "--source", source, "--user", login.user)
+        async with exporting(tmp_path, *flags, environ=environ) as exporter:
+            await exporter.ready()
+            found = await until(
+                exporter.scrape, lambda seen: seen.value("up") == 1, "no complete poll"
+            )
+    assert found.value("up", system="hub") == 1
+    assert found.value("up", system="nats") is None
+    assert found.named("account_streams", system="hub") != []
 
 
 async def test_it_works_with_an_address_alone(exporter: Exporter) -> None:

@@ -71,7 +71,14 @@ ERRORS = {
     ),
     "no address": ("systems: [{urls: []}]", "systems[0].urls: is empty"),
     "no system": ("systems: []", "systems: is empty"),
-    "a system without a name": ('systems: [{name: ""}]', "systems[0].name: is empty"),
+    "one of two systems without a name": (
+        "systems: [{name: a}, {source: system}]",
+        "systems[1].name: is empty: of several systems each needs a name",
+    ),
+    "rollups without a name": (
+        "systems: [{audit: {rollups: /rollups}}]",
+        "systems[0].audit.rollups: needs name: rollups are by system",
+    ),
     "a name for two systems": (
         "systems: [{name: a}, {name: b}, {name: a}]",
         'systems[2].name: "a" is already the name of systems[0]',
@@ -264,7 +271,7 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
         Level.CORE,
     )
     assert [(system.name, system.source, system.urls) for system in settings.systems] == [
-        ("nats", "account", ("nats://127.0.0.1:4222",))
+        ("", "account", ("nats://127.0.0.1:4222",))
     ]
 
 

@@ -218,7 +218,7 @@ def test_a_variable_can_switch_off_what_the_file_switched_on(file: Path) -> None
 def test_no_file_is_needed() -> None:
     assert loaded() == ExporterSettings()
     (system,) = loaded("--nats", "nats://a:4222", "--nats", "nats://b:4222").systems
-    assert (system.name, system.urls) == ("nats", ("nats://a:4222", "nats://b:4222"))
+    assert (system.label, system.urls) == ("nats", ("nats://a:4222", "nats://b:4222"))
 
 
 # What Kubernetes sets in every pod of the namespace where a service is called streamgauge, or begins so.
