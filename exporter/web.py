@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from aiohttp import web
 
 from exporter import catalog
@@ -28,6 +29,8 @@ from exporter.polling.forecast_file import ForecastFile, ForecastFileState
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Supervisor
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
+from exporter.terminal.report import PATH as UNWELL_PATH
+from exporter.terminal.report import unwell_report
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.connection_limits import ConnectionDrop
 from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
@@ -54,6 +57,7 @@ def make_app(
     app.router.add_get(served.route(served.telemetry_path), pages.metrics)
     app.router.add_get(served.route("/docs"), pages.docs_index)
     app.router.add_get(served.route("/docs/"), pages.docs_index)
+    app.router.add_get(served.route(UNWELL_PATH), pages.unwell)
     app.router.add_get(served.route("/docs/{name}"), pages.docs)
     app.router.add_get(served.route("/docs/runbooks/{name:[A-Za-z]*}"), pages.runbook)
     app.router.add_get(served.route("/-/healthy"), pages.healthy)
@@ -107,6 +111,11 @@ class _Pages:
     async def status(self, _: web.Request) -> web.Response:
         view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
         return _page(await asyncio.to_thread(status_page, view), content_security_policy())
+
+    async def unwell(self, _: web.Request) -> web.Response:
+        view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
+        body = msgspec.json.encode(unwell_report(view))
+        return web.Response(body=body, content_type="application/json")
 
     async def docs(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

@@ -53,6 +53,18 @@ COMMANDS: Final = {
     "dashboards": Command(
         "dashboards.main", "dashboards.main", "render the Grafana dashboards", "dashboards"
     ),
+    "top": Command(
+        "exporter.terminal.top",
+        "exporter.terminal.top_flags",
+        "show in the terminal what is unwell, gravest first",
+        "exporter",
+    ),
+    "explain": Command(
+        "exporter.terminal.explain",
+        "exporter.terminal.explain_flags",
+        "say in words what is wrong with a consumer, and what to run next",
+        "exporter",
+    ),
     "audit": Command(
         "exporter.audit.command.main",
         "exporter.audit.command.parser",

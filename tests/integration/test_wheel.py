@@ -142,6 +142,8 @@ WORDS: Final = {
     "rollup": ("--archive", "x", "--out", "y"),
     "report": ("--rollups", "x", "--month", "2026-10", "--out", "y"),
     "audit": (),
+    "top": ("--once",),
+    "explain": ("STREAM", "CONSUMER"),
     "demo": ("--seconds", "1"),
 }
 

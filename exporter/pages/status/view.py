@@ -225,15 +225,14 @@ def headline(system: SystemView) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def troubles(system: SystemView) -> tuple[Trouble, ...]:
-    """The problems of a system, most severe first, one sentence each."""
-    found = [
-        *_missing_responses(system),
-        *_failed_requests(system),
-        *_unhealthy_consumers(system),
-        *_unhealthy_others(system),
-        *_critical_findings(system),
-    ]
+def troubles(system: SystemView, *, conditions: bool = True) -> tuple[Trouble, ...]:
+    """The problems of a system, most severe first, one sentence each.
+
+    `conditions`: with those of consumers, streams and servers, which are listed apart too."""
+    found = [*_missing_responses(system), *_failed_requests(system)]
+    if conditions:
+        found += [*_unhealthy_consumers(system), *_unhealthy_others(system)]
+    found += _critical_findings(system)
     if system.state == "partial" and not found:
         found.append(Trouble(Level.WARNING, "The last poll is incomplete."))
     return tuple(sorted(found, key=lambda trouble: -trouble.level))

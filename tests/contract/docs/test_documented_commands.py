@@ -51,6 +51,7 @@ ELSEWHERE: Final = {
     r"streamgauge rollup .*": "tests/spark",
     r"streamgauge report .*": "tests/browser/test_report.py",
     r"streamgauge audit .*": "tests/integration/audit/test_command.py",
+    r"streamgauge (top|explain) .*": "tests/integration/exporter/test_terminal.py",
     r"streamgauge demo\b.*": "tests/integration/demo/test_command.py",
 }  # fmt: skip
 # Examples on pages that are written by a program, or that other hands keep; the reason stands here.

@@ -15,6 +15,8 @@ from exporter import catalog
 from exporter.audit.command.parser import parser as audit_parser
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import parser
+from exporter.terminal.explain_flags import parser as explain_parser
+from exporter.terminal.top_flags import parser as top_parser
 from streamgauge.serving.settings.loader import build
 
 DOCUMENTS: Final = {document.name: document for document in all_documents()}
@@ -73,7 +75,8 @@ OTHER_PACKAGES = ("archive", "spark_rollups", "streamgauge/demo")
 
 @over_all(DOCUMENTS.values(), "a page names a flag that no command has", NAME)
 def test_every_flag_named_exists(document: Document) -> None:
-    helps = parser().format_help() + audit_parser().format_help()
+    parsers = (parser(), audit_parser(), top_parser(), explain_parser())
+    helps = "".join(each.format_help() for each in parsers)
     known = set(re.findall(FLAG, helps))
     known = known.union(*(declared_flags(package) for package in OTHER_PACKAGES))
     inline = [piece.split()[0] for piece in document.code() if piece.startswith("--")]

@@ -1,0 +1,65 @@
+"""What each condition of a consumer means, the command to run next, and its runbook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exporter.signals.conditions.words import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    means: str
+    command: str  # with {stream} and {consumer}
+    runbook: str
+
+
+_INFO = "nats consumer info {stream} {consumer}"
+
+ADVICE = {
+    Condition.NO_LEADER: Advice(
+        "Its Raft group has no leader: nothing is delivered until enough replicas are up.",
+        "nats server report jetstream",
+        "JetStreamConsumerNoLeader",
+    ),
+    Condition.LOSING_MESSAGES: Advice(
+        "Limits of the stream remove messages before they are delivered.",
+        "nats stream info {stream}",
+        "JetStreamConsumerMessagesLost",
+    ),
+    Condition.ACK_PENDING_FULL: Advice(
+        "As many messages as max_ack_pending allows are unacknowledged: nothing more is delivered.",
+        _INFO,
+        "JetStreamConsumerAckPendingFull",
+    ),
+    Condition.REDELIVERY_LOOP: Advice(
+        "The same messages are delivered again and again, and none is finished.",
+        _INFO,
+        "JetStreamConsumerRedeliveryHigh",
+    ),
+    Condition.ACK_FLOOR_STUCK: Advice(
+        "A message is delivered and not finished, much longer than ack_wait.",
+        _INFO,
+        "JetStreamConsumerAckFloorStalled",
+    ),
+    Condition.NO_WORKER_PULLS: Advice(
+        "Messages wait and no worker pulls: the workers are down or connected elsewhere.",
+        _INFO,
+        "JetStreamConsumerNoWorkerPulls",
+    ),
+    Condition.NOT_BOUND: Advice(
+        "Messages wait and no subscriber is bound to the deliver subject.",
+        _INFO,
+        "JetStreamConsumerNotBound",
+    ),
+    Condition.FALLING_BEHIND: Advice(
+        "More messages arrive than are finished: the backlog grows.",
+        "nats consumer report {stream}",
+        "JetStreamConsumerBacklogGrowing",
+    ),
+    Condition.LONG_JOBS: Advice(
+        "Workers extend ack_wait by in-progress acks: jobs take long, nothing is stuck.",
+        _INFO,
+        "JetStreamConsumerAckPendingHigh",
+    ),
+}

@@ -1,0 +1,64 @@
+"""Reads the report of a running exporter over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import aiohttp
+import msgspec
+
+from exporter.errors import RequestError
+from exporter.settings.config import SystemSettings
+from exporter.sources.transport.credentials import without_secrets
+from exporter.terminal.report import PATH, UnwellReport
+from streamgauge.serving.settings.loader import read_secret
+
+_TIMEOUT = aiohttp.ClientTimeout(total=10)
+_LARGEST = 4 * 1024**2
+_decode = msgspec.json.Decoder(UnwellReport).decode
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteExporter:
+    """Login and TLS come from the same flags as those of a NATS system."""
+
+    url: str
+    system: SystemSettings
+
+    async def report(self) -> UnwellReport:
+        """Raises RequestError."""
+        shown = without_secrets(self.url)
+        try:
+            body = await self._body()
+            return _decode(body)
+        except aiohttp.ClientResponseError as error:
+            raise RequestError("http_status", f"{shown}: {error.status} {error.message}") from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise RequestError("connection", f"{shown}: {error!s}") from error
+        except (msgspec.DecodeError, ValueError) as error:
+            raise RequestError("malformed", f"{shown}: is no exporter of this version") from error
+
+    async def _body(self) -> bytes:
+        tls = self.system.tls
+        context = await asyncio.to_thread(tls.access().context) if tls else True
+        async with (
+            aiohttp.ClientSession(timeout=_TIMEOUT, auth=await self._login()) as session,
+            session.get(
+                self.url.rstrip("/") + PATH,
+                ssl=context,
+                allow_redirects=False,
+                raise_for_status=True,
+            ) as response,
+        ):
+            return await response.content.read(_LARGEST)
+
+    async def _login(self) -> aiohttp.BasicAuth | None:
+        system = self.system
+        if not system.user:
+            return None
+        if system.password_file is not None:
+            return aiohttp.BasicAuth(
+                system.user, await asyncio.to_thread(read_secret, system.password_file)
+            )
+        return aiohttp.BasicAuth(system.user, system.password.reveal() if system.password else "")

@@ -1,0 +1,94 @@
+"""`streamgauge top --once` and `streamgauge explain` beside a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from nats.js.api import ConsumerConfig
+from support.exporter.process import UNREACHABLE, exporting
+from support.nats.servers import NatsOptions, NatsServer, connected
+from support.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[NatsServer]:
+    """With a consumer that no worker ever pulls from."""
+    async with NatsServer(options=NatsOptions()) as running:
+        async with connected(running) as client:
+            js = client.jetstream()
+            await js.add_stream(name="ORDERS", subjects=["orders.>"])
+            await js.add_consumer("ORDERS", ConsumerConfig(durable_name="worker"))
+            for _ in range(5):
+                await js.publish("orders.new", b"")
+        yield running
+
+
+async def ran(*words: str) -> tuple[int, str, str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMGAUGE_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "streamgauge.cli", *words,
+        stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environment,
+    )  # fmt: skip
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_a_consumer_without_workers_is_explained(server: NatsServer) -> None:
+    async def explained() -> tuple[int, str, str]:
+        return await ran("explain", "ORDERS", "worker", "--nats", server.url, "--every", "1s")
+
+    # The server's own times show how long nothing was delivered; at first it is too short.
+    _, out, err = await until(explained, lambda seen: seen[0] == 1, "never unwell")
+    lines = out.splitlines()
+    assert lines[0] == "ORDERS › worker (account $G)"
+    assert lines[1].startswith("Verdict: no worker pulls / not bound, for ")
+    assert "Numbers: 5 pending, 0 of 1,000 unacknowledged, 0 redelivered, 0 pulls waiting." in lines
+    assert "Next: nats consumer info ORDERS worker" in lines
+    assert max(map(len, lines)) <= 80
+    assert err == ""
+
+
+async def test_an_unknown_consumer_and_a_dead_server_exit_by_3(server: NatsServer) -> None:
+    code, out, err = await ran("explain", "ORDERS", "wrker", "--nats", server.url, "--every", "1s")
+    assert (code, out) == (3, "")
+    assert err == "streamgauge: nats: stream ORDERS has no consumer wrker (did you mean worker?)\n"
+    code, _, err = await ran("explain", "A", "b", "--nats", UNREACHABLE, "--every", "1s")
+    assert code == 3
+    assert UNREACHABLE in err
+
+
+async def test_top_shows_the_same_over_nats_and_over_an_exporter(
+    server: NatsServer, tmp_path: Path
+) -> None:
+    async def shown(*words: str) -> tuple[int, str]:
+        code, out, _ = await ran("top", "--once", *words)
+        return code, out
+
+    direct = await until(
+        lambda: shown("--nats", server.url, "--every", "1s"), lambda seen: seen[0] == 1, "all well"
+    )
+    assert "$G › ORDERS › worker" in direct[1]
+    async with exporting(tmp_path, "--nats", server.url, "--interval", "1s") as exporter:
+        await exporter.ready()
+        remote = await until(
+            lambda: shown("--url", exporter.url), lambda seen: seen[0] == 1, "all well"
+        )
+        assert "no worker pulls  $G › ORDERS › worker" in remote[1]
+
+
+async def test_top_without_an_exporter_says_so_and_exits_by_3() -> None:
+    code, out, err = await ran("top", "--once", "--url", "http://127.0.0.1:1")
+    assert (code, out) == (3, "")
+    assert err.startswith("streamgauge: http://127.0.0.1:1: ")
+    code, _, err = await ran("top", "--once", "--url", "127.0.0.1:1")
+    assert (code, err) == (3, "streamgauge: --url: is not an address like http://HOST:7778\n")
