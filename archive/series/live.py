@@ -20,41 +20,35 @@ class LiveSeries:
     def __init__(self, numbers: SeriesTable, max_series: int) -> None:
         self._numbers = numbers
         self._max_series = max_series
-        self._since = 0  # the first sample since the start
-        self._counted = 0
+        self._counted = self._known_then = 0  # live and known series at the last count
         self._counted_at = -_RECOUNT_MILLISECONDS
 
     def identify(self, identity: Identity, now: int) -> int:
         """Raises RefusedError for a new series above the limit."""
         series = self._numbers.find(identity.labels, identity.replica)
         if series is None:
-            self._permit(now)
+            if self.allowance(now) <= 0:
+                raise self.over_limit()
             series = self._numbers.identify(identity.labels, identity.replica)
         return series
 
-    def add_key(self, key: bytes, now: int) -> int:
-        """The same for the key of a series that is new."""
-        self._permit(now)
-        return self._numbers.add_key(key)
+    def allowance(self, now: int, wanted: int = 1) -> int:
+        """How many new series may be added; at least `wanted` without a count, below the limit."""
+        known = self._numbers.known
+        if known + wanted <= self._max_series:
+            return self._max_series - known
+        if now - self._counted_at >= _RECOUNT_MILLISECONDS:
+            self._counted, self._known_then, self._counted_at = self.count(now), known, now
+        return self._max_series - min(known, self._counted + known - self._known_then)
 
-    def _permit(self, now: int) -> None:
-        limit = self._max_series
-        if self._numbers.known >= limit and self._recounted(now) >= limit:
-            raise RefusedError(f"more than {limit} live series (limits.live_series)")
-        self._counted += 1
+    def over_limit(self) -> RefusedError:
+        return RefusedError(f"more than {self._max_series} live series (limits.live_series)")
 
     def labels_of(self, series: int) -> Labels:
         return self._numbers.definition(series).labels
 
     def mark(self, series: NDArray[np.int64], now: int) -> None:
-        if not self._since:
-            self._since = now
         self._numbers.last_seen.mark(series, now)
-
-    def seen(self, first: int, end: int) -> int:
-        """How many of these ids had samples since the start."""
-        times = self._numbers.last_seen.of(np.arange(first, end))
-        return int(np.count_nonzero(times >= self._since)) if self._since else 0
 
     def are_alive(self, series: NDArray[np.int64], now: int) -> NDArray[np.bool_]:
         alive: NDArray[np.bool_] = self._numbers.last_seen.of(series) > now - LIVE_MILLISECONDS
@@ -62,9 +56,3 @@ class LiveSeries:
 
     def count(self, now: int) -> int:
         return self._numbers.last_seen.count_since(now - LIVE_MILLISECONDS + 1)
-
-    def _recounted(self, now: int) -> int:
-        """Recounts at most every ten seconds, so that many new series stay cheap."""
-        if now - self._counted_at >= _RECOUNT_MILLISECONDS:
-            self._counted, self._counted_at = self.count(now), now
-        return self._counted

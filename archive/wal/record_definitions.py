@@ -27,12 +27,15 @@ class Definitions(msgspec.Struct, array_like=True, frozen=True):
 def pack_definitions(table: SeriesTable, ids: list[int]) -> Definitions:
     rows = table.rows(ids)
     numbers = np.frombuffer(b"".join(rows), np.uint32)
-    used, cells = np.unique(numbers, return_inverse=True)
+    used = np.unique(numbers)
+    # By a column: twice as fast as the inverse of `unique`, which sorts again.
+    places = np.empty(int(used[-1]) + 1 if len(used) else 0, np.int64)
+    places[used] = np.arange(len(used))
     return Definitions(
         len(ids),
         pack_column(np.array(ids, np.int64)),
         pack_column(np.array([len(row) // 4 for row in rows], np.int64)),
-        pack_column(cells.astype(np.int64, copy=False)),
+        pack_column(places[numbers]),
         list(itertools.chain.from_iterable(table.pairs(used.tolist()))),
     )
 

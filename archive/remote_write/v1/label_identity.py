@@ -92,15 +92,22 @@ class LabelIdentities:
         """The ids of the series, or REFUSED; why series are refused, by their position."""
         ids: list[int] = []
         reasons: dict[int, str] = {}
-        find, add = self._numbers.find_key, self._live.add_key
+        numbers, live = self._numbers, self._live
+        find, free = numbers.find_key, live.allowance(now, len(given))
         for parts in given:
             try:
                 if isinstance(parts, tuple) and parts[0].key and parts[1].key:
                     key = parts[1].replica_key + parts[0].key + parts[1].key
                     series = find(key)
-                    ids.append(add(key, now) if series is None else series)
+                    if series is None:
+                        if free <= 0:
+                            raise live.over_limit()
+                        free -= 1
+                        series = numbers.add_key(key)
+                    ids.append(series)
                 else:
                     ids.append(self._identify(parts, now))
+                    free = live.allowance(now, len(given))
             except RefusedError as error:
                 reasons[len(ids)] = str(error)
                 ids.append(REFUSED)

@@ -18,7 +18,7 @@ from archive.remote_write.v1.label_cache import (
     LabelCache,
     Slot,
 )
-from archive.remote_write.v1.label_identity import LabelIdentities, SharedLabels, Unidentified
+from archive.remote_write.v1.label_identity import LabelIdentities, Unidentified
 from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch
 from archive.remote_write.varint_vector import words_of
 
@@ -201,33 +201,30 @@ class _Walker:
             (self.span, self.row), self._jumped_from = self._jumped_from, None
             self.span.forget_next(self.row)
         at, size, ended = self.at, self._size, self.row >= len(self.span)
-        memory, find = self._memory, self._identities.find
+        memory, walk, table, identities = self._memory, self._walk, self._table, self._identities
         while at < size:
             start, end = _content(memory, at, size)
             content, header = bytes(memory[start:end]), start - at
             is_series = memory[at] == SERIES_TAG and header <= MAX_HEADER
-            length, others = find(content) if is_series else (0, None)
-            if length and _SIZES.get(memory[start + length + 1]) == end - start - length:
-                slot = self._slot(content[:length], header, others)
-                if slot.span is not None and not self._is_next(slot, slot.span):
+            length, others = identities.find(content) if is_series else (0, None)
+            place = start + length
+            if length and _SIZES.get(memory[place + 1]) == end - place:
+                raw = content[:length]
+                slot = table.get(raw, header)
+                if slot is None:
+                    walk.labels.append(identities.read(raw, others))
+                    slot = table.add(raw, header)
+                    walk.new.append(slot)
+                elif slot.span is not None and not self._is_next(slot, slot.span):
                     break
-                self._walk.add(slot, start + length)
+                walk.add(slot, place)
+                walk.lookups += 1
             else:
-                self._walk.others.append((memory[at] >> 3, start, end))
+                walk.others.append((memory[at] >> 3, start, end))
             at = end
             if not ended:
                 break
         self.at = at
-
-    def _slot(self, raw: bytes, header: int, others: SharedLabels | None) -> Slot:
-        walk = self._walk
-        walk.lookups += 1
-        slot = self._table.get(raw, header)
-        if slot is None:
-            walk.labels.append(self._identities.read(raw, others))
-            slot = self._table.add(raw, header)
-            walk.new.append(slot)
-        return slot
 
     def _is_next(self, slot: Slot, span: CachedSpan) -> bool:
         """Whether the span here has just failed to match this slot; otherwise goes to its span."""
