@@ -23,17 +23,13 @@ ON_A_SERVER: Final = {
 USUAL: Final = ("writer", "poll", "scrape", "harm")
 # Programs of their own; options after their name go to them.
 OTHERS: Final = {
-    "archive": (
-        "bench.archive.ingest",
-        "bench.archive.refusals",
-        "bench.archive.size",
-        "bench.archive.restart",
-    ),
+    "archive": ("bench.archive.bars",),
     "archive_ingest": ("bench.archive.ingest",),
     "archive_refusals": ("bench.archive.refusals",),
     "archive_decoder": ("bench.archive.decoder",),
     "archive_size": ("bench.archive.size",),
     "archive_restart": ("bench.archive.restart",),
+    "archive_memory": ("bench.archive.memory",),
     "forecast": ("bench.forecast",),
     "rollup": ("bench.rollup.compare",),
     "audit": ("bench.audit",),
@@ -45,7 +41,7 @@ Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.
 
   python -m bench --streams 1000 10000     both sizes of docs/benchmarks.md, takes 8 GB
   python -m bench sources                  publishers while each source polls, 9 minutes
-  python -m bench archive                  samples into the archive, and what they take there
+  python -m bench archive                  all bars of the archive, about ten minutes
   python -m bench forecast --series 200    options after such a name go to that program
 """
 

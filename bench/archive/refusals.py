@@ -14,7 +14,8 @@ from typing import Final
 from archive.components import QUARANTINE_FOLDER
 from archive.ingest.quarantine import BODY, FACTS
 from archive.settings.quarantine import QuarantineSettings
-from bench.archive.ingest import OURS, SUCCESS, connected, post, until_ready
+from bench.archive.ingest import SUCCESS, connected, post, until_ready
+from bench.archive.receivers import OURS
 from bench.archive.remote_write_load import INTERVAL_MS, Load
 from bench.process import child, free_port
 from bench.table import show
@@ -62,16 +63,19 @@ def _send(port: int, bodies: Sequence[bytes], codes: Sequence[int]) -> float:
         return time.perf_counter() - started
 
 
-async def compare(sizes: Sequence[int], labels: Sequence[int]) -> None:
-    rows = []
+async def compare(sizes: Sequence[int], labels: Sequence[int]) -> list[float]:
+    """The rates with a bad series as shares of those without."""
+    rows, shares = [], []
     for size in sizes:
         for count in labels:
             good = Load(_CONSUMERS, count, size, 1)
             fine, refused = await _rates(good, Load(_CONSUMERS, count, size, 1, bad_series=1))
+            shares.append(refused / fine)
             rows.append((f"{size} a request, {count} labels", f"{fine / 1000:.0f}",
                          f"{refused / 1000:.0f}", f"{refused / fine:.2f}"))  # fmt: skip
     title = "ingest with one bad series in each request, quarantine full; k samples/s"
     show(title, ("", "good", "with a bad one", "ratio"), rows)
+    return shares
 
 
 def main() -> None:

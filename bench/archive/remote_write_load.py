@@ -23,6 +23,8 @@ class Load:
     connections: int
     bad_series: int = 0
     """Series without a metric name in each request, in addition."""
+    first: int = 0
+    """The number of the first consumer."""
 
     @property
     def series(self) -> int:
@@ -38,7 +40,7 @@ class Load:
     def _shards(self) -> list[list[bytes]]:
         labels = [
             _label_bytes(consumer, metric, self.labels)
-            for consumer in range(self.consumers)
+            for consumer in range(self.first, self.first + self.consumers)
             for metric in range(METRICS)
         ]
         return [labels[start :: self.connections] for start in range(self.connections)]

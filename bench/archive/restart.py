@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.archive.ingest import OURS, connected, post, until_ready
+from bench.archive.ingest import connected, post, until_ready
+from bench.archive.receivers import OURS
 from bench.archive.remote_write_load import INTERVAL_MS, METRICS, Load
 from bench.process import child, cpu_seconds, free_port
 from bench.table import seconds, show

@@ -28,19 +28,15 @@ from archive.tables.schema import DAY_MS, TABLES
 from archive.tables.series import Labels
 from archive.wal.write_ahead_log import Wal
 from bench.archive.generated_samples import STEP_MS, Mix, make_mix
+from bench.archive.receivers import prometheus_program, victoria_program
 from bench.process import child, free_port
 from bench.table import show
-from streamgauge.demo.processes.program_cache import (
-    ProgramMissingError,
-    cached,
-    unpack_debian_packages,
-)
-from streamgauge.demo.processes.programs import prometheus
 
 _REQUEST_SERIES = 2_000
 
 
-async def compare(consumers: int = 100) -> None:
+async def compare(consumers: int = 100) -> float:
+    """Our bytes per sample, with hourly statistics."""
     mix = make_mix(consumers)
     with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as folder:
         place = Path(folder)
@@ -58,6 +54,7 @@ async def compare(consumers: int = 100) -> None:
         ("store", "bytes", "B/sample", "ours / theirs"),
         rows,
     )
+    return parts["ours"] / mix.samples
 
 
 async def _ours(mix: Mix, folder: Path) -> int:
@@ -85,13 +82,13 @@ async def _ours(mix: Mix, folder: Path) -> int:
 
 async def _prometheus(mix: Mix, folder: Path) -> int | None:
     """A snapshot: head and blocks as blocks, without the WAL."""
-    programs = await asyncio.to_thread(prometheus)
-    if programs is None:
+    program = await asyncio.to_thread(prometheus_program)
+    if program is None:
         return None
     await asyncio.to_thread(_empty_configuration, folder)
     port = free_port()
     argv = (
-        str(programs.prometheus), f"--config.file={folder / 'prometheus.yml'}",
+        str(program), f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}",
         "--web.enable-remote-write-receiver", "--web.enable-admin-api",
         "--storage.tsdb.retention.time=100y",
@@ -109,18 +106,12 @@ def _empty_configuration(folder: Path) -> None:
 
 
 async def _victoria(mix: Mix, folder: Path) -> int | None:
-    try:
-        found = await asyncio.to_thread(
-            cached,
-            "debian-victoria-metrics",
-            lambda into: unpack_debian_packages(("victoria-metrics",), into),
-        )
-    except ProgramMissingError as error:
-        print(f"  not measured: {error}")
+    program = await asyncio.to_thread(victoria_program)
+    if program is None:
         return None
     port = free_port()
     argv = (
-        str(found / "usr/bin/victoria-metrics"), f"-storageDataPath={folder}",
+        str(program), f"-storageDataPath={folder}",
         f"-httpListenAddr=127.0.0.1:{port}", "-retentionPeriod=100y",
     )  # fmt: skip
     async with child(*argv), _session(port, "/health") as session:
