@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from archive.maintenance.file_writer import PART_ROWS
-from archive.maintenance.merge import DAY_GROUP_ROWS
+from archive.maintenance.merge import DAY_GROUP_ROWS, merged_opaque
 from archive.maintenance.rewrite import rewriting
 from archive.maintenance.rewrite_targets import Target
-from archive.publishing.opaque_rows import merged_opaque
 from archive.tables.archive_tables import Snapshot
 from archive.tables.data_file import Change, DataFile
 from archive.tables.id_column import IdColumn

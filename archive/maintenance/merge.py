@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from archive.maintenance.row_cursor import NO_RANK, Cursor, ranks_of
+from archive.maintenance.row_cursor import NO_RANK, Cursor, MemoryCursor, ranks_of
 from archive.tables.arrow import Table, pa
 from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.id_column import IdColumn
@@ -19,6 +19,7 @@ from archive.tables.schema import HOUR_MS
 # all files of a day at once.
 DAY_GROUP_ROWS: Final = 30_000
 HOUR_GROUP_ROWS: Final = 2_048
+OPAQUE_GROUP_ROWS: Final = 100_000
 EVERY_RANK: Final = (NO_RANK, 1 << 40)
 _HOUR_BITS: Final = 5  # the hours of a day
 
@@ -36,9 +37,9 @@ def merged(
     whose end is exclusive.
     """
     cursors = [*old, *([] if fresh is None else [fresh])]
-    for low, high in ranges(cursors, group_rows, within):
-        parts = [between(cursor, low, high) for cursor in old]
-        newer = None if fresh is None else between(fresh, low, high)
+    for low, high in _ranges(cursors, group_rows, within):
+        parts = [_between(cursor, low, high) for cursor in old]
+        newer = None if fresh is None else _between(fresh, low, high)
         table = in_order(_without_replaced(parts, newer, ranks), ranks)
         if table.num_rows:
             yield table
@@ -51,7 +52,7 @@ def row_keys(table: Table, ranks: IdColumn) -> Int64s:
     return keys
 
 
-def ranges(
+def _ranges(
     cursors: Sequence[Cursor], group_rows: int, within: tuple[int, int]
 ) -> Iterable[tuple[int, int]]:
     """Ranges of ranks with about `group_rows` rows each."""
@@ -68,7 +69,7 @@ def _part(ranks: Int64s, within: tuple[int, int]) -> Int64s:
     return ranks[first:end]
 
 
-def between(cursor: Cursor, low: int, high: int) -> Table:
+def _between(cursor: Cursor, low: int, high: int) -> Table:
     first, end = np.searchsorted(cursor.ranks, (low, high))
     return cursor.take(int(first), int(end))
 
@@ -91,3 +92,27 @@ def in_order(table: Table, ranks: IdColumn) -> Table:
     if bool(np.all(keys[1:] >= keys[:-1])):
         return table.combine_chunks()
     return table.take(pa.array(np.argsort(keys, kind="stable"))).combine_chunks()
+
+
+def merged_opaque(
+    old: Sequence[Cursor], fresh: Table, ranks: IdColumn, within: tuple[int, int] = EVERY_RANK
+) -> Iterator[Table]:
+    """Sorted by series and time. Senders repeat metadata and unacknowledged messages."""
+    order = pa.array(np.argsort(ranks_of(fresh, ranks), kind="stable"))
+    cursors = [*old, MemoryCursor(fresh.take(order), ranks)]
+    for low, high in _ranges(cursors, OPAQUE_GROUP_ROWS, within):
+        parts = [_between(cursor, low, high) for cursor in cursors]
+        yield _each_once(
+            pa.concat_tables([part.replace_schema_metadata() for part in parts]), ranks
+        )
+
+
+def _each_once(table: Table, ranks: IdColumn) -> Table:
+    columns = (table.column(name).to_pylist() for name in ("series", "time", "data"))
+    first: dict[tuple[object, ...], int] = {}
+    for place, row in enumerate(zip(*columns, strict=True)):
+        first.setdefault(row, place)
+    chosen = table.take(pa.array(list(first.values()), pa.int64()))
+    times = chosen.column("time").cast(pa.int64()).fill_null(0).to_numpy()
+    order = np.lexsort((times, ranks_of(chosen, ranks)))
+    return chosen.take(pa.array(order)).combine_chunks()

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.maintenance.file_writer import delete_files
+from archive.maintenance.merge import merged_opaque
 from archive.maintenance.rewrite import Rewrite, rewriting
 from archive.maintenance.rewrite_targets import targets
 from archive.publishing.hour_rows import fresh_hour, read_chunks, refresh_statistics
-from archive.publishing.opaque_rows import KINDS, merged_opaque, opaque_table
+from archive.publishing.opaque_rows import KINDS, opaque_table
 from archive.publishing.series_batches import Within, series_batches
 from archive.publishing.series_ids import SeriesIdMap
 from archive.publishing.wal_reader import Gathered, Kind, SegmentHours

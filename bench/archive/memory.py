@@ -23,8 +23,8 @@ from bench.process import child, free_port
 
 LABELS: Final = 20
 _CONSUMERS: Final = 20_000
-_WEEK_CONSUMERS: Final = 2_000
-_WEEKS: Final = 6
+_WEEK_CONSUMERS: Final = 1_000
+_WEEKS: Final = 5
 _HOUR: Final = 3_600_000
 _WEEK: Final = 7 * 24 * _HOUR
 
@@ -52,11 +52,13 @@ async def forgotten_bytes() -> float:
         wal = await asyncio.to_thread(Wal.open, Path(folder), WalSettings())
         decoder = Decoder(Limits(), "", wal.series)
         idle = IdleSeries(wal, RetentionSettings(), decoder.forget_series)
+        weeks = [1_790_000_000_000 + week * (_WEEK + 3 * _HOUR) for week in range(_WEEKS)]
+        requests = [_requests(week, now) for week, now in enumerate(weeks)]
         tracemalloc.start()
         sizes = []
-        for week in range(_WEEKS):
-            now = 1_790_000_000_000 + week * (_WEEK + 3 * _HOUR)
-            await _new_week(week, now, wal, decoder)
+        for now, bodies in zip(weeks, requests, strict=True):
+            for body in bodies:
+                await wal.append((), decoder.decode(Version.V1, body, "bench", now).batch)
             await asyncio.to_thread(_forget, wal, decoder, idle, now)
             sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
@@ -70,11 +72,9 @@ async def forgotten_bytes() -> float:
     return each
 
 
-async def _new_week(week: int, now: int, wal: Wal, decoder: Decoder) -> None:
+def _requests(week: int, now: int) -> list[bytes]:
     load = Load(_WEEK_CONSUMERS, LABELS, 2_000, 1, first=week * _WEEK_CONSUMERS)
-    for shards in load.rounds(now, 1):
-        for body in shards[0]:
-            await wal.append((), decoder.decode(Version.V1, body, "bench", now).batch)
+    return next(load.rounds(now, 1))[0]
 
 
 def _forget(wal: Wal, decoder: Decoder, idle: IdleSeries, now: int) -> None:

@@ -126,6 +126,7 @@ class LabelIdentities:
 
     def forget(self) -> None:
         """Call it when the series table forgets pairs: the keys contain their ids."""
+        self.labels = LabelReader()
         self._firsts.clear()
         self._others.clear()
         self._bytes = 0

@@ -8,19 +8,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final, TextIO
 
+from archive.remote_write.protobuf import MalformedError
+from archive.series.labels import RefusedError
 from archive.tables.archive_tables import Snapshot
 from archive.tables.parquet_files import read_table
 from archive.tables.schema import EXEMPLARS, HISTOGRAMS, HOUR_MS, METADATA
 from archive.tables.series import Labels, metric_of
 from archive.tables.storage import Storage
 from archive.tools.exporting.openmetrics_text import escaped
-from archive.tools.opaque_messages import (
-    Exemplar,
-    MessageError,
-    Metadata,
-    read_exemplar,
-    read_metadata,
-)
+from archive.tools.opaque_messages import Exemplar, Metadata, read_exemplar, read_metadata
 
 Row = dict[str, object]
 # As in the JSON lines.
@@ -94,7 +90,7 @@ class OpaqueMessages:
                 self._families[metric_of(labels) if labels else found.family] = found
             elif row["kind"] == "exemplar" and isinstance(data, bytes) and isinstance(series, int):
                 self.exemplars[series].append(read_exemplar(data))
-        except MessageError:
+        except (MalformedError, RefusedError):
             self.unreadable += 1
 
     def _is_chosen(self, row: Row) -> bool:

@@ -12,6 +12,8 @@ import aiohttp
 import cramjam
 import numpy as np
 
+from archive.remote_write.protobuf import MalformedError
+from archive.series.labels import RefusedError
 from archive.tables.schema import HOUR_MS
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits, canonical
@@ -53,7 +55,10 @@ class PrometheusServer:
         status, response = await self._read(read_request(selector, start, end - 1))
         if status != 200:
             self._refused("/api/v1/read", status, response)
-        return read_response(bytes(cramjam.snappy.decompress_raw(response)), self.without)
+        try:
+            return read_response(bytes(cramjam.snappy.decompress_raw(response)), self.without)
+        except (cramjam.DecompressionError, MalformedError, RefusedError) as error:
+            raise ToolError(f"{self.address}/api/v1/read: the response has {error}") from error
 
     async def query(self, selector: Selector, start: int, end: int) -> ImportBatch:
         """The samples that PromQL shows: no stale markers, no NaN payloads."""

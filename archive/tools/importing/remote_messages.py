@@ -10,48 +10,45 @@ from typing import Final
 import numpy as np
 
 from archive.batch import OpaqueKind
+from archive.remote_write.label_reader import read_label
+from archive.remote_write.messages import Sample, read_sample, write_label
+from archive.remote_write.native_histogram import Histogram, read_histogram
+from archive.remote_write.protobuf import read_fields, write_message, write_number
 from archive.tables.sample_columns import Bits, Int64s
 from archive.tables.series import Labels, metric_of
 from archive.tools.importing.batch import ImportBatch, ImportedMessage, ImportedSeries, canonical
-from archive.tools.opaque_messages import (
-    MessageError,
-    fields,
-    length_field,
-    number_field,
-    read_metadata,
-    varint,
-    write_metadata,
-)
+from archive.tools.opaque_messages import read_metadata, write_metadata
 from archive.tools.series_selector import Selector
 
 _MATCH_TYPES: Final = {"=": 0, "!=": 1, "=~": 2, "!~": 3}
 # The usual form of a sample: tag and length, tag and value, tag and a six-byte time (2004 to 2109).
 _USUAL: Final = np.dtype([("head", "V3"), ("value", "<u8"), ("tag", "u1"), ("time", "u1", 6)])
 _USUAL_HEAD: Final = b"\x12\x10\x09"
-_HISTOGRAM_TIME: Final = 15
+_TAG_AND_LENGTH: Final = 2  # bytes, of a usual sample
 
 
 def read_request(selector: Selector, start: int, end: int) -> bytes:
     """One query, with both times inclusive, for a response of plain samples."""
     matchers = b"".join(
-        length_field(
+        write_message(
             3,
-            number_field(1, _MATCH_TYPES[each.operator])
-            + length_field(2, each.label.encode())
-            + length_field(3, each.value.encode()),
+            write_number(1, _MATCH_TYPES[each.operator])
+            + write_message(2, each.label.encode())
+            + write_message(3, each.value.encode()),
         )
         for each in selector.matchers
     )
-    return length_field(1, number_field(1, start) + number_field(2, end) + matchers)
+    return write_message(1, write_number(1, start) + write_number(2, end) + matchers)
 
 
 def read_response(data: bytes, without: str) -> ImportBatch:
+    """Raises MalformedError or RefusedError."""
     batch = ImportBatch()
-    for number, result in fields(data):
-        if number == 1 and isinstance(result, bytes):
-            for inner, series in fields(result):
-                if inner == 1 and isinstance(series, bytes):
-                    _read_series(series, without, batch)
+    for result in read_fields(data, 0, len(data)):
+        if result.number == 1:
+            for series in read_fields(data, result.start, result.stop):
+                if series.number == 1:
+                    _read_series(data, series.start, series.stop, without, batch)
     return batch
 
 
@@ -66,12 +63,12 @@ def write_request(batch: ImportBatch) -> bytes:
         else:
             messages.setdefault(message.labels, []).append(message)
     parts = [
-        length_field(1, _series(each.labels, each.times, each.bits, messages.pop(each.labels, [])))
+        write_message(1, _series(each.labels, each.times, each.bits, messages.pop(each.labels, [])))
         for each in batch.series
     ]
     none = np.empty(0, np.int64), np.empty(0, np.uint64)
-    parts += [length_field(1, _series(labels, *none, each)) for labels, each in messages.items()]
-    parts += [length_field(3, data) for data in families]
+    parts += [write_message(1, _series(labels, *none, each)) for labels, each in messages.items()]
+    parts += [write_message(3, data) for data in families]
     return b"".join(parts)
 
 
@@ -80,47 +77,31 @@ def _of_family(labels: Labels, message: ImportedMessage) -> bytes:
     return write_metadata(replace(read_metadata(message.data), family=metric_of(labels)))
 
 
-def _read_series(data: bytes, without: str, batch: ImportBatch) -> None:
+def _read_series(data: bytes, start: int, stop: int, without: str, batch: ImportBatch) -> None:
     labels: dict[str, str] = {}
-    samples: list[bytes] = []
-    histograms: list[bytes] = []
-    place = 0
-    while place < len(data):
-        if data.startswith(_USUAL_HEAD, place):
-            break
-        number, content, place = _next(data, place)
-        if number == 1:
-            pair = dict(fields(content))
-            labels[_text(pair.get(1))] = _text(pair.get(2))
-        elif number == 2:
-            samples.append(content)
-        elif number == 4:
-            histograms.append(content)
+    samples: list[Sample] = []
+    histograms: list[Histogram] = []
+    usual = None
+    for field in read_fields(data, start, stop):
+        if field.number == 1:
+            labels.update([read_label(data, field.start, field.stop)])
+        elif field.number == 2:
+            usual = None if samples else _usual(data[field.start - _TAG_AND_LENGTH : stop])
+            if usual is not None:
+                break
+            samples.append(read_sample(data, field.start, field.stop))
+        elif field.number == 4:
+            histograms.append(read_histogram(data, field.start, field.stop))
     identity = canonical(labels, without)
-    times, values = _samples(samples, data[place:], histograms)
+    times, values = usual or (
+        np.array([each.time for each in samples], np.int64),
+        np.array([each.bits for each in samples], np.uint64),
+    )
     if len(times):
         batch.series.append(ImportedSeries(identity, times, values))
     for each in histograms:
-        value = dict(fields(each)).get(_HISTOGRAM_TIME, 0)
-        time = value if isinstance(value, int) else 0
-        batch.messages.append(ImportedMessage(OpaqueKind.HISTOGRAM, identity, time, each))
-
-
-def _samples(before: Sequence[bytes], rest: bytes, histograms: list[bytes]) -> tuple[Int64s, Bits]:
-    usual = _usual(rest) if not before else None
-    if usual is not None:
-        return usual
-    found = list(before)
-    place = 0
-    while place < len(rest):
-        number, content, place = _next(rest, place)
-        if number == 2:
-            found.append(content)
-        elif number == 4:
-            histograms.append(content)
-    pairs = [_sample(each) for each in found]
-    times = np.array([time for time, _ in pairs], np.int64)
-    return times, np.array([value for _, value in pairs], np.uint64)
+        message = ImportedMessage(OpaqueKind.HISTOGRAM, identity, each.time, each.data)
+        batch.messages.append(message)
 
 
 def _usual(data: bytes) -> tuple[Int64s, Bits] | None:
@@ -141,49 +122,17 @@ def _usual(data: bytes) -> tuple[Int64s, Bits] | None:
     return ((times & 0x7F).astype(np.int64) << shifts).sum(axis=1), table["value"].astype(np.uint64)
 
 
-def _sample(data: bytes) -> tuple[int, int]:
-    time, value, place = 0, 0, 0
-    while place < len(data):
-        tag, place = varint(data, place)
-        if tag == 0x09:
-            (value,) = struct.unpack_from("<Q", data, place)
-            place += 8
-        elif tag == 0x10:
-            time, place = varint(data, place)
-        else:
-            raise MessageError(f"a sample with a field of tag {tag}")
-    return time - (1 << 64) if time >> 63 else time, value
-
-
 def _series(
     labels: Labels, times: Int64s, values: Bits, messages: Sequence[ImportedMessage]
 ) -> bytes:
-    parts = [
-        length_field(1, length_field(1, key.encode()) + length_field(2, value.encode()))
-        for key, value in labels
-    ]
+    parts = [write_message(1, write_label(label)) for label in labels]
     parts += [
-        length_field(2, b"\x09" + struct.pack("<Q", value) + number_field(2, time))
+        write_message(2, b"\x09" + struct.pack("<Q", value) + write_number(2, time))
         for time, value in zip(times.tolist(), values.tolist(), strict=True)
     ]
     places = {OpaqueKind.EXEMPLAR: 3, OpaqueKind.HISTOGRAM: 4}
-    parts += [length_field(places[each.kind], each.data) for each in messages]
+    parts += [write_message(places[each.kind], each.data) for each in messages]
     return b"".join(parts)
-
-
-def _next(data: bytes, place: int) -> tuple[int, bytes, int]:
-    """The next field of a series; all its fields are length-delimited."""
-    tag, place = varint(data, place)
-    if tag & 7 != 2:
-        raise MessageError(f"a series with a field of kind {tag & 7}")
-    length, place = varint(data, place)
-    if place + length > len(data):
-        raise MessageError("ends inside a field")
-    return tag >> 3, data[place : place + length], place + length
-
-
-def _text(content: object) -> str:
-    return content.decode(errors="replace") if isinstance(content, bytes) else ""
 
 
 def split_batch(batch: ImportBatch, samples: int) -> Iterator[ImportBatch]:

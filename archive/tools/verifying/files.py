@@ -20,7 +20,10 @@ def file_faults(storage: Storage, data: DataFile, step: Step) -> Iterator[str]:
                 yield f"has {source.size()} bytes, the log of the table has {data.size}"
                 return
             file = pq.ParquetFile(source, page_checksum_verification=True)
-            yield from _schema_faults(file, data)
+            faults = list(_schema_faults(file, data))
+            if faults:
+                yield from faults
+                return
             for group in range(file.num_row_groups):
                 file.read_row_group(group)
             yield from _statistics_faults(file, data)

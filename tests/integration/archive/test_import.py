@@ -34,10 +34,9 @@ from archive.tools.importing.batch import NORMAL_NAN, ImportBatch, ImportedSerie
 from archive.tools.importing.targets import ServerTarget
 from archive.tools.opaque_messages import Exemplar as ToldExemplar
 from archive.tools.opaque_messages import Metadata, write_exemplar, write_metadata
-from bench.archive.ingest import victoria_metrics
+from bench.archive.receivers import victoria_program
 from bench.process import free_port
 from streamgauge.demo.processes.child import Child
-from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.demo.processes.programs import Programs, prometheus
 from streamgauge.demo.processes.readiness import wait_until_ready
 
@@ -319,10 +318,10 @@ PRECISE = [
 @pytest.fixture(scope="module")
 def victoria() -> Path:
     """VictoriaMetrics, which has the query API and no remote read."""
-    try:
-        return victoria_metrics()
-    except ProgramMissingError as error:
-        pytest.skip(str(error))
+    program = victoria_program()
+    if program is None:
+        pytest.skip("no VictoriaMetrics")
+    return program
 
 
 @asynccontextmanager
