@@ -8,7 +8,7 @@ from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 from streamgauge.promql.literals import quoted
-from streamgauge.promql.selectors import OverTime, Selector, matchers
+from streamgauge.promql.selectors import SCRAPE, OverTime, Selector, matchers
 
 _OWN = "%q"  # printf writes the alert's own label value here, with quotes
 
@@ -23,6 +23,20 @@ NUMBER = "{{ $value | humanize }}"
 PERCENT = "{{ $value | humanizePercentage }}"
 DURATION = "{{ $value | humanizeDuration }}"
 COUNT = '{{ $value | printf "%.0f" }}'  # increase() estimates: no fractions of a message
+
+
+HELD_TEXT = (
+    "System {{ $labels.system }} gives no data now. This alert was open when the last data came"
+    "{{ with $labels.stream }}, for stream {{ . }}{{ end }}"
+    "{{ with $labels.consumer }}, consumer {{ . }}{{ end }}"
+    "{{ with $labels.account }} (account {{ . }}){{ end }}. It stays open until data shows that its "
+    "cause is over."
+)
+
+
+def or_held(description: str) -> str:
+    """The value of an alert that is kept open says nothing: it is negative."""
+    return f"{{{{ if lt $value 0.0 }}}}{HELD_TEXT}{{{{ else }}}}{description}{{{{ end }}}}"
 
 
 def query_value(
@@ -44,8 +58,12 @@ def query_value(
 def own(metric: Metric, function: str = "last_over_time", window: str = LOOKBACK) -> Expression:
     """A metric of the alert's own asset."""
     identity = [label for label in metric.labels if label in catalog.CONSUMER]
-    selector = Selector(metric, matchers(dict.fromkeys(identity, _OWN)))
+    selector = Selector(metric, matchers(dict.fromkeys((*SCRAPE, *identity), _OWN)))
     return OverTime(function, selector, window).max_by()
+
+
+def own_increase(counter: Metric, window: str) -> Expression:
+    return own(counter, "increase", window)
 
 
 READ_NUMBER = "{{ . | first | value | humanize }}"

@@ -90,6 +90,12 @@ def _add_render(render: argparse.ArgumentParser) -> None:
         help="the address of Grafana (default: the exporter's setting web.grafana_url)",
     )
     add(
+        "--replica-labels",
+        default=",".join(DEFAULT.replica_labels),
+        metavar="LABELS",
+        help="labels of the scrape in which the replicas of an exporter differ (default: %(default)s)",
+    )
+    add(
         "--speed",
         type=float,
         default=1.0,
@@ -120,6 +126,7 @@ def _render(arguments: argparse.Namespace) -> int:
         exclusions=_exclusions(arguments.exclusions),
         runbooks=arguments.runbooks.rstrip("/"),
         boards=arguments.dashboards.rstrip("/"),
+        replica_labels=tuple(arguments.replica_labels.split(",")),
     )
     if arguments.out is None:
         sys.stdout.write(whole(options))

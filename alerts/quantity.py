@@ -21,6 +21,7 @@ class Unit(Enum):
     """The value of a member is how to write one, for error texts."""
 
     DURATION = "a duration like 30s, 15m or 1h30m"
+    DIFFERENCE = "a difference of times like 1s or 1.5s"  # nothing lasts: no speed shortens it
     RATIO = "a ratio above 0 and up to 1, like 0.8"
     COUNT = "a whole number like 1000"
     BYTES = "a size like 512MiB or 240B"
@@ -48,7 +49,7 @@ class Threshold:
     @property
     def text(self) -> str:
         """The value as people write it; `with_text` parses it."""
-        if self.unit is Unit.DURATION:
+        if self.unit in (Unit.DURATION, Unit.DIFFERENCE):
             return format_duration(self.value)
         if self.unit is Unit.BYTES:
             return _format_size(self.value)
@@ -118,6 +119,7 @@ def _format_size(size: float) -> str:
 
 _READERS = {
     Unit.DURATION: parse_duration,
+    Unit.DIFFERENCE: parse_duration,
     Unit.RATIO: _parse_number,
     Unit.COUNT: _parse_number,
     Unit.BYTES: _parse_size,

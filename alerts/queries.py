@@ -1,4 +1,7 @@
-"""Queries of the alert rules: one value per identity, from however many replicas of the exporter."""
+"""Queries of the alert rules: one value per identity, from however many replicas of the exporter.
+
+Replicas are folded `without` the labels in which they differ. So cluster, namespace, job and whatever
+else the scrape adds reach the alert, and keep two systems of one name apart."""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from exporter import catalog
 from exporter.metric import Kind, Metric
 from streamgauge.promql import functions
 from streamgauge.promql.context import Duration
-from streamgauge.promql.expression import Expression, Labels, Seconds
+from streamgauge.promql.expression import Expression, Labels
 from streamgauge.promql.selectors import (
     TARGET,
     ExternalSeries,
@@ -17,7 +20,6 @@ from streamgauge.promql.selectors import (
     Not,
     OverTime,
     Selector,
-    identity,
     matchers,
     require_kind,
 )
@@ -25,6 +27,9 @@ from streamgauge.promql.selectors import (
 # Prometheus marks the series of a failed scrape as gone. With this look-back a missed scrape resets
 # no alert, even at one scrape a minute.
 LOOKBACK = "2m"
+# A condition has no look-back: so long an alert on one fires after its series is gone. Longer than the
+# look-back, after which a page is kept open by `held`.
+MISSED_SCRAPES = "3m"
 _LOOKBACK_IN_THE_PAST = "5m"
 # The `consumer` label of the one series that sums up the many ephemeral consumers of a stream.
 GROUPED_EPHEMERALS = "_ephemeral"
@@ -59,8 +64,8 @@ def _selector(metric: Metric, match: dict[str, MatchValue], *, grouped: bool = F
     return Selector(metric, wanted)
 
 
-def _one(replicas: OverTime, by: Labels | None = None) -> Expression:
-    return replicas.max_by(*(by or replicas.labels))
+def _one(replicas: Expression, by: Labels | None = None) -> Expression:
+    return replicas.folded(by=by)
 
 
 def latest(
@@ -68,6 +73,11 @@ def latest(
 ) -> Expression:
     """The value of a gauge now; the highest of several series with one identity."""
     return _one(samples(metric, "last_over_time", LOOKBACK, match=match, grouped=grouped), by)
+
+
+def newest(age: Metric) -> Expression:
+    """The smallest age that any replica reports."""
+    return samples(age, "last_over_time", LOOKBACK).folded("min")
 
 
 def last_reported(metric: Metric, window: Duration, *, by: Labels | None = None) -> Expression:
@@ -122,11 +132,25 @@ def quantile(share: float, histogram: Metric, window: Duration) -> Expression:
     return functions.histogram_quantile(share, _one(samples(histogram, "rate", window)))
 
 
+def lasting(start: Metric, condition: str, at_least: Threshold) -> Expression:
+    """How long a condition has been true, where that is longer than the threshold."""
+    return condition_age(start, condition) > at_least
+
+
+def condition_age(start: Metric, condition: str) -> Expression:
+    """Seconds since the condition began, as the exporter that has seen it longest knows.
+
+    Without a look-back: the series ends with the condition, and must not seem to go on."""
+    began = Selector(start, (Matcher("condition", condition),))
+    kept = tuple(label for label in start.labels if label != "condition")
+    return functions.since(began.folded("min", by=kept))
+
+
 def new_events(counter: Metric) -> Expression:
     """How many events there were recently, where the last one is recent.
 
-    The time of an event shows it even if it happened in an outage. The counter's series begins with
-    its first event, which `increase` misses: then the whole count is new."""
+    The time of an event shows it even if it happened in an outage. Where the growth is not known the
+    whole count stands for it."""
     recent = happened_within(counter, thresholds.RECENT_EVENT)
     counted = event_count(counter, thresholds.RECENT_EVENT) > 0
     return counted.or_(_present(counter, LOOKBACK)).where(recent)
@@ -134,18 +158,17 @@ def new_events(counter: Metric) -> Expression:
 
 def happened_within(counter: Metric, window: Threshold) -> Expression:
     """The age of the last event, where it is not older than the window."""
-    return age(catalog.EVENT_TIMES[counter]) < Seconds(window)
+    return age(catalog.EVENT_TIMES[counter]) < window
 
 
 def event_count(counter: Metric, window: Duration) -> Expression:
-    """Growth of a counter whose series begins with its first event.
-
-    A new series counts in full if its system was observed before: otherwise Prometheus is new."""
-    began = _present(counter, LOOKBACK).unless(
-        _present(counter, _LOOKBACK_IN_THE_PAST, offset=window)
+    """Growth of a counter whose series begins with its first event."""
+    return functions.growth_with_first_event(
+        increase(counter, window),
+        first=_one(OverTime("min_over_time", _selector(counter, {}), window, presence=True)),
+        before=_present(counter, _LOOKBACK_IN_THE_PAST, offset=window),
+        observed=earlier(catalog.SNAPSHOT_AGE_SECONDS, window),
     )
-    observed = earlier(catalog.SNAPSHOT_AGE_SECONDS, window)
-    return began.where(observed).or_(increase(counter, window))
 
 
 def _present(counter: Metric, window: Duration, offset: Duration | None = None) -> Expression:
@@ -154,10 +177,10 @@ def _present(counter: Metric, window: Duration, offset: Duration | None = None) 
 
 
 def holds(info: Metric, **match: MatchValue) -> Expression:
-    """Whether an info series has these labels. By identity only: an election or an edit shows two
-    series of it for a while."""
+    """Whether an info series has these labels. For filters only: an election or an edit shows two
+    series of it for a while, and each replica has its own."""
     require_kind(info, Kind.INFO)
-    return _one(samples(info, "last_over_time", LOOKBACK, match=match), identity(info))
+    return samples(info, "last_over_time", LOOKBACK, match=match)
 
 
 def recorded(
@@ -184,24 +207,20 @@ def certain_offset(offset: Metric, uncertainty: Metric) -> Expression:
     """The distance of a value from 0 without its uncertainty; each replica has its own clock."""
     measured = samples(offset, "last_over_time", LOOKBACK)
     doubt = samples(uncertainty, "last_over_time", LOOKBACK)
-    return (measured.absolute() - doubt).max_by(*measured.labels)
+    return (measured.absolute() - doubt).folded()
 
 
 def spread(metric: Metric, over: str) -> Expression:
     """Largest minus smallest value over one label, for each replica of the exporter alone."""
-    inner = functions.spread(samples(metric, "last_over_time", LOOKBACK), over)
-    return inner.max_by(*inner.labels)
-
-
-def freshest_age() -> Expression:
-    """Age of the newest data of a system. A minimum, because the age of a slow poll swings."""
-    ages = samples(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
-    return ages.min_by(*catalog.SYSTEM)
+    return functions.spread(samples(metric, "last_over_time", LOOKBACK), over).folded()
 
 
 def fresh() -> Expression:
-    """The guard of every rule: the newest data of the system is not older than allowed."""
-    return freshest_age() < thresholds.SNAPSHOT_AGE
+    """The guard of every rule: the newest data of the system is not older than allowed.
+
+    A minimum over the look-back, because the age of a slow poll swings."""
+    ages = samples(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
+    return ages.folded("min") < thresholds.SNAPSHOT_AGE
 
 
 def always() -> Expression:
@@ -211,21 +230,15 @@ def always() -> Expression:
 # --- targets of Prometheus ------------------------------------------------------------------------
 
 
-def _by_target(metric: Metric, window: Duration) -> OverTime:
-    return OverTime("last_over_time", Selector(metric, by_target=True), window)
+def each_target(metric: Metric, function: str, window: Duration) -> Expression:
+    """Replicas apart, each with its own target labels."""
+    return OverTime(function, Selector(metric, by_target=True), window)
 
 
 def down_exporters(window: Duration) -> Expression:
     """Targets that do not respond and were exporters of ours, whatever their job is called."""
-    down = Selector(_TARGET_UP).equals(0)
-    exporters = _by_target(catalog.BUILD_INFO, window)
-    return down.where(exporters, on=TARGET).max_by(*TARGET)
-
-
-def last_reported_by_down(metric: Metric, window: Duration) -> Expression:
-    """The last value that a target which is down now reported."""
-    down = Selector(_TARGET_UP).equals(0)
-    return _by_target(metric, window).where(down, on=TARGET).max_by(*metric.labels)
+    down = Selector(_TARGET_UP, by_target=True).equals(0)
+    return down.where(each_target(catalog.BUILD_INFO, "last_over_time", window))
 
 
 def no_exporter(window: Duration) -> Expression:

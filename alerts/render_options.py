@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from alerts import thresholds
-from alerts.quantity import Threshold, format_duration, parse_duration
+from alerts.quantity import Threshold, Unit, format_duration, parse_duration
 from streamgauge.promql.context import Duration, Layout, NamedNumber
 
 _LAYOUT = Layout(multiline=True, all_brackets=False, matcher_separator=",")
 
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 EXCLUDABLE = ("system", "account", "stream", "consumer", "server")
 # RE2, the regular expressions of Prometheus, has none of these: it would refuse the whole file.
 _UNKNOWN_TO_RE2 = re.compile(r"\(\?[=!<]|\\[1-9]")
@@ -46,10 +47,15 @@ class RenderOptions:
     exclusions: Mapping[str, str] = field(default_factory=dict)  # label -> regular expression
     runbooks: str = ""  # where the runbooks are; empty: pages of the exporter
     boards: str = ""  # the address of Grafana, without a slash at the end
+    # Labels of the scrape in which the replicas of one exporter differ.
+    replica_labels: tuple[str, ...] = ("instance", "pod", "endpoint")
 
     def __post_init__(self) -> None:
         for label, expression in self.exclusions.items():
             _check_exclusion(label, expression)
+        for label in self.replica_labels:
+            if not _LABEL.fullmatch(label) or label in EXCLUDABLE:
+                raise RenderOptionsError(f"replica label {label!r}: is not a label of the scrape")
 
     # --- the render context of expressions --------------------------------------------------------
 
@@ -58,12 +64,15 @@ class RenderOptions:
         return _LAYOUT
 
     def number(self, value: NamedNumber | float) -> float:
-        return value if isinstance(value, int | float) else self.thresholds[value.name].value
+        if isinstance(value, int | float):
+            return value
+        threshold = self.thresholds[value.name]
+        return self.seconds(threshold) if threshold.unit is Unit.DURATION else threshold.value
 
     def seconds(self, duration: Duration) -> float:
         if isinstance(duration, str):
             return self.timing.window(parse_duration(duration))
-        return self.timing.window(self.number(duration))
+        return self.timing.window(self.thresholds[duration.name].value)
 
     def duration(self, duration: Duration) -> str:
         return format_duration(self.seconds(duration))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from alerts import thresholds
+from alerts.open_alerts import ADDED, PREFIX, guarded, held
 from alerts.quantity import Threshold, parse_duration
-from alerts.queries import fresh
 from alerts.render_options import RenderOptions
 from streamgauge.promql.expression import Expression, Number
-from streamgauge.promql.selectors import OverTime
+from streamgauge.promql.selectors import SCRAPE, OverTime
 
-PREFIX = "JetStream"
 _NAME = re.compile(r"([A-Z][a-z0-9]+)+")
 _RECORD = re.compile(r"streamgauge:[a-z][a-z0-9_]*:[a-z][a-z0-9_]*")
 _LABEL = re.compile(r"\$labels\.([a-z_]+)")
@@ -93,7 +92,10 @@ class Alert:
                 "{{" in self.summary,
                 "has a summary with a template: it must be the same for every asset",
             ),
-            (bool(mentioned - set(self.when.possible)), "uses a label that its series do not have"),
+            (
+                bool(mentioned - {*self.when.possible, *SCRAPE}),
+                "uses a label that its series do not have",
+            ),
             (bool(unknown), f"names unknown thresholds: {sorted(unknown)}"),
             (self.guarded and "system" not in self.when.labels, "has no system to guard by"),
         )
@@ -103,8 +105,16 @@ class Alert:
         return PREFIX + self.name
 
     @property
+    def held(self) -> bool:
+        """Whether it stays open while its system gives no data."""
+        return self.guarded and self.severity is Severity.CRITICAL
+
+    @property
     def expression(self) -> Expression:
-        return self.when.where(fresh()) if self.guarded else self.when
+        when = guarded(self.when) if self.guarded else self.when
+        if not self.held:
+            return when
+        return when.or_(held(self.name, self.when.possible), ignoring=ADDED)
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:

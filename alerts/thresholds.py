@@ -13,6 +13,8 @@ MINUTE = 60.0
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 MIB = float(1 << 20)
+# The exporter judges it: an ack floor that is unmoved for so many times ack_wait is stuck.
+ACK_FLOOR_ACK_WAITS = 10
 
 # The formatter would spread each entry over seven lines.
 # fmt: off
@@ -22,12 +24,20 @@ MIB = float(1 << 20)
 SNAPSHOT_AGE = Threshold(
     "snapshot_age", 45.0, Unit.DURATION,
     "data of a system older than this (three poll intervals) is stale, and no alert fires on it",
-    ("ExporterStale",))
+    ("ExporterStale", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamNoLeader",
+     "StreamDataLost"))
+SYSTEM_SILENCE = Threshold(
+    "system_silence", 3 * MINUTE, Unit.DURATION,
+    "no exporter got a response from a system for longer than this",
+    ("SystemUnreachable",))
+YOUNG_EXPORTER = Threshold(
+    "young_exporter", 6 * MINUTE, Unit.DURATION,
+    "an exporter younger than this cannot judge every condition: open pages stay open",
+    ())  # all pages that need fresh data
 YOUNG_ASSET = Threshold(
     "young_asset", 5 * MINUTE, Unit.DURATION,
     "a stream or consumer younger than this raises no alert",
-    ("StreamNoLeader", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamDataLost",
-     "OwnerLimitExceeded"))
+    ("StreamNoLeader", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamDataLost"))
 
 RECENT_EVENT = Threshold(
     "recent_event", 15 * MINUTE, Unit.DURATION,
@@ -37,8 +47,36 @@ RECENT_EVENT = Threshold(
 
 # --- consumers ------------------------------------------------------------------------------------
 
+CONSUMER_LEADERLESS = Threshold(
+    "consumer_leaderless", 2 * MINUTE, Unit.DURATION,
+    "a consumer has had no leader for longer than this",
+    ("ConsumerNoLeader",))
+ACK_PENDING_FULL = Threshold(
+    "ack_pending_full", 10 * MINUTE, Unit.DURATION,
+    "unacknowledged messages have filled max_ack_pending, without a new delivery, for longer than this",
+    ("ConsumerAckPendingFull",))
+REDELIVERY_LOOP = Threshold(
+    "redelivery_loop", 10 * MINUTE, Unit.DURATION,
+    "messages have been redelivered and none was finished for longer than this",
+    ("ConsumerRedeliveryLoop",))
+LOOP_FINISHED_RATIO = Threshold(
+    "loop_finished_ratio", 0.05, Unit.RATIO,
+    "a redelivery loop in which less than this share of the deliveries finishes a message does no work",
+    ("ConsumerRedeliveryLoop",))
+ACK_FLOOR_STUCK = Threshold(
+    "ack_floor_stuck", 10 * MINUTE, Unit.DURATION,
+    "the ack floor has not moved for longer than this, and for more than ten times ack_wait",
+    ("ConsumerAckFloorStalled",))
+NO_WORKER = Threshold(
+    "no_worker", 15 * MINUTE, Unit.DURATION,
+    "messages have waited without a pull request or a subscriber for longer than this",
+    ("ConsumerNoWorkerPulls", "ConsumerNotBound"))
+FALLING_BEHIND = Threshold(
+    "falling_behind", 30 * MINUTE, Unit.DURATION,
+    "the backlog has grown for longer than this",
+    ("ConsumerBacklogGrowing",))
 CONSUMER_STALLED = Threshold(
-    "consumer_stalled", 5 * MINUTE, Unit.DURATION,
+    "consumer_stalled", 10 * MINUTE, Unit.DURATION,
     "messages wait and none was delivered for longer than this",
     ("ConsumerStalled",))
 CONSUMER_BUSY_RATIO = Threshold(
@@ -61,11 +99,7 @@ DELIVERIES_LEAST = Threshold(
 ACK_WAIT_RATIO = Threshold(
     "ack_wait_ratio", 0.5, Unit.RATIO,
     "acknowledgements take longer than this share of ack_wait",
-    ("ConsumerAckWaitTooShort",))
-ACK_FLOOR_ACK_WAITS = Threshold(
-    "ack_floor_ack_waits", 10, Unit.FACTOR,
-    "the ack floor has not moved for more than this many times ack_wait",
-    ("ConsumerAckFloorStalled",))
+    ("ConsumerAckWaitTooShort", "ConsumerRedeliveryHigh"))
 ACK_FLOOR_GAP_WINDOWS = Threshold(
     "ack_floor_gap_windows", 5, Unit.FACTOR,
     "deliveries above the ack floor exceed this many times max_ack_pending",
@@ -97,6 +131,10 @@ CONSUMER_PAUSED = Threshold(
 
 # --- streams --------------------------------------------------------------------------------------
 
+STREAM_LEADERLESS = Threshold(
+    "stream_leaderless", MINUTE, Unit.DURATION,
+    "a stream has had no leader for longer than this",
+    ("StreamNoLeader",))
 STREAM_FULL_RATIO = Threshold(
     "stream_full_ratio", 0.98, Unit.RATIO,
     "a stream with discard new is filled up to this share",
@@ -158,7 +196,7 @@ EPHEMERAL_GROWTH = Threshold(
 # --- servers, meta group, accounts ----------------------------------------------------------------
 
 CLOCK_OFFSET = Threshold(
-    "clock_offset", 1.0, Unit.DURATION,
+    "clock_offset", 1.0, Unit.DIFFERENCE,
     "the clock of a server is off by more than this beyond the uncertainty, or two clocks differ by "
     "more",
     ("ServerClockOffset",))

@@ -102,16 +102,15 @@ class Scope:
         grown = self._over_time("increase", counter, window, fixed)
         if counter not in catalog.EVENT_TIMES:
             return grown
-        # Its series begins with the first event, which `increase` misses: its first value counts too
-        # where the system was observed before.
         selector = self.selector(counter, fixed)
-        first = OverTime("min_over_time", selector, window, presence=True).max_by(
-            *identity(counter)
+        first = OverTime("min_over_time", selector, window, presence=True)
+        before = self.selector(counter, fixed, offset=window)
+        return functions.growth_with_first_event(
+            grown,
+            first=first.max_by(*identity(counter)),
+            before=before.max_by(*identity(counter)),
+            observed=self.before(catalog.SNAPSHOT_AGE_SECONDS, window).max_by(*catalog.SYSTEM),
         )
-        earlier = self.selector(counter, fixed, offset=window).max_by(*identity(counter))
-        observed = self.before(catalog.SNAPSHOT_AGE_SECONDS, window).max_by(*catalog.SYSTEM)
-        began = first.unless(earlier).where(observed)
-        return (grown + began).or_(began).or_(grown)
 
     def buckets(self, histogram: Metric, /, **fixed: MatchValue) -> Expression:
         """Observations per second in each bucket, for heat maps and quantiles."""

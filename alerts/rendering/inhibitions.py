@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alerts.rule import PREFIX
+from alerts.open_alerts import PREFIX
 from exporter.catalog import CONSUMER, SERVER, STREAM, SYSTEM
+from streamgauge.promql.selectors import SCRAPE
 
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
     source: str  # an alert, without the prefix
     targets: tuple[str, ...]  # alerts or patterns; none: all alerts that are not critical
-    equal: tuple[str, ...]  # the labels that must be equal
+    asset: tuple[str, ...]  # the labels of the asset that both must have in common
     why: str
+
+    @property
+    def equal(self) -> tuple[str, ...]:
+        """With the labels of the scrape: one cluster must not mute another."""
+        return (*SCRAPE, *self.asset)
 
     @property
     def target_matcher(self) -> str:
@@ -24,6 +30,18 @@ class Inhibition:
 
 
 INHIBITIONS = (
+    Inhibition(
+        "SystemUnreachable",
+        (),
+        SYSTEM,
+        "Nothing of the system responds; pages that were open stay.",
+    ),
+    Inhibition(
+        "SystemUnmonitored",
+        ("ExporterDown",),
+        (),
+        "It was the last exporter of a system.",
+    ),
     Inhibition(
         "ServerDown",
         ("StreamReplicaOffline", "StreamReplicaLagging", "MetaPeerOffline"),
@@ -48,11 +66,42 @@ INHIBITIONS = (
             "ConsumerStalled",
             "ConsumerBacklogGrowing",
             "ConsumerAckPendingHigh",
+            "ConsumerAckFloorGapHigh",
+            "ConsumerAckFloorStalled",
             "ConsumerAckWaitTooShort",
             "ConsumerRedeliveryHigh",
+            "ConsumerRedeliveryLoop",
+            "ConsumerNakLoop",
         ),
         CONSUMER,
         "A consumer that is blocked by unacknowledged messages stalls, falls behind and redelivers.",
+    ),
+    Inhibition(
+        "ConsumerRedeliveryLoop",
+        (
+            "ConsumerStalled",
+            "ConsumerBacklogGrowing",
+            "ConsumerAckPendingHigh",
+            "ConsumerAckFloorGapHigh",
+            "ConsumerAckFloorStalled",
+            "ConsumerAckWaitTooShort",
+            "ConsumerRedeliveryHigh",
+            "ConsumerNakLoop",
+        ),
+        CONSUMER,
+        "A consumer that redelivers and finishes nothing fills up and falls behind.",
+    ),
+    Inhibition(
+        "ConsumerNoWorkerPulls",
+        ("ConsumerAckFloorStalled", "ConsumerBacklogGrowing"),
+        CONSUMER,
+        "Without workers nothing is acknowledged.",
+    ),
+    Inhibition(
+        "ConsumerAckWaitTooShort",
+        ("ConsumerRedeliveryHigh",),
+        CONSUMER,
+        "Acknowledgements that are too late cause the redeliveries.",
     ),
     Inhibition(
         "ConsumerAckFloorStalled",
@@ -68,9 +117,27 @@ INHIBITIONS = (
     ),
     Inhibition(
         "ConsumerStalled",
-        ("ConsumerBacklogGrowing",),
+        ("ConsumerBacklogGrowing", "ConsumerAckFloorStalled"),
         CONSUMER,
         "A consumer that gets nothing falls behind.",
+    ),
+    Inhibition(
+        "StreamRecreated",
+        ("ConsumerRecreated", "ConsumerRemoved"),
+        STREAM,
+        "The consumers of a stream go with it.",
+    ),
+    Inhibition(
+        "PublishConflictsHigh",
+        ("PublishesNotStored",),
+        STREAM,
+        "A rejected publish is not stored.",
+    ),
+    Inhibition(
+        "WorkqueueStuckMessages",
+        ("ConsumerMessagesAbandoned",),
+        STREAM,
+        "Messages that were given up stay in a work queue.",
     ),
     Inhibition(
         "StreamFull",

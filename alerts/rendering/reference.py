@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from alerts import thresholds
+from alerts.open_alerts import PREFIX
 from alerts.render_options import DEFAULT
 from alerts.rendering.inhibitions import INHIBITIONS
-from alerts.rule import PREFIX, Alert, Severity, with_thresholds
+from alerts.rule import Alert, Severity, with_thresholds
 from alerts.rules import ALERTS, RECORDINGS
 
 _INTRODUCTION = """\
@@ -17,10 +18,13 @@ _INTRODUCTION = """\
 
 The rules are in `alerts/generated/*.rules.yml`, the Alertmanager configuration is in `alerts/generated/alertmanager.yml`, with templates in `alerts/templates`. `streamgauge alerts render` writes them with other thresholds and in other formats. They need Prometheus 2.42 or newer (`keep_firing_for`) and Alertmanager 0.25 or newer.
 
-- **Three severities.** `critical` pages the on-call engineer, `warning` is a ticket, `info` can wait. Rules add no label but `severity`.
+- **Three severities.** `critical` pages the on-call engineer, `warning` is a ticket, `info` can wait.
+- **Labels of the scrape survive.** `cluster`, `namespace`, `job` and all other labels of the scrape reach the alert and keep systems of one name apart. Rules fold the replicas of an exporter `without (instance, pod, endpoint)`; give other labels in which yours differ by `--replica-labels`.
 - **No alert by design.** Rules skip ephemeral and paused consumers, key-value and object streams where they overwrite by design, and assets younger than `young_asset`.
+- **Conditions.** Most rules about consumers compare how long a condition has been true (`time() - streamgauge_consumer_condition_start_timestamp_seconds`), as the exporter that saw it first knows. So no condition interrupts another, and a restart of Prometheus or of an exporter costs no waiting time.
 - **Only fresh data.** A rule fires only while the data of its system is not older than `snapshot_age`, except the rules about the exporter and `JetStreamServerDown`. A missed scrape resets no alert: the look-back is 2 minutes.
-- **Replicas.** Two exporters on the same system double no value and no alert.
+- **Blindness pages.** `JetStreamSystemUnreachable` and `JetStreamSystemUnmonitored` fire when no data comes. A page that was open then stays open until data shows that its cause is over, for a day at most; its text says so. What had ended before is not revived. For `young_exporter` after the start of the only exporter, pages stay open as well: it cannot yet judge every condition.
+- **Replicas.** Two exporters on the same system double no value and no alert. The restart of one changes no alert.
 - **Fewer metrics, fewer alerts, no false ones.** A metric that a source does not have has no series, and its rules do not fire.
 - **Cost.** With 2,000 consumers, one evaluation of all rules takes Prometheus slightly more than a second of CPU time (measured). Once a minute, its default, is enough.
 - **Limits of owners.** Limits in the metadata of a stream or consumer (`io.nats.monitor.*`, as for the nats CLI) raise `JetStreamOwnerLimitExceeded` and replace the default threshold of the same quantity.
@@ -92,7 +96,7 @@ def _inhibitions() -> str:
 
 def _thresholds() -> str:
     rows = [
-        (f"`{each.name}`", each.text, each.meaning, ", ".join(each.alerts))
+        (f"`{each.name}`", each.text, each.meaning, ", ".join(each.alerts) or "all pages")
         for each in thresholds.ALL
     ]
     columns = ("threshold", "default", "meaning", "alerts")

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from alerts.annotations import or_held
 from alerts.links import board_url, runbook_url
 from alerts.render_options import DEFAULT, RenderOptions
 from alerts.rule import Alert, Group, Recording, with_thresholds
@@ -132,11 +133,16 @@ def _alert(alert: Alert, options: RenderOptions) -> dict[str, Any]:
         "labels": {"severity": alert.severity.value},
         "annotations": {
             "summary": alert.summary,
-            "description": with_thresholds(alert.description, options),
+            "description": _description(alert, options),
             "runbook_url": runbook_url(alert.full_name, options),
             "dashboard_url": board_url(_board(alert), options),
         },
     }
+
+
+def _description(alert: Alert, options: RenderOptions) -> str:
+    text = with_thresholds(alert.description, options)
+    return or_held(text) if alert.held else text
 
 
 def _board(alert: Alert) -> str:

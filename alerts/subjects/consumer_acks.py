@@ -12,9 +12,20 @@ from alerts.annotations import (
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
+    own_increase,
     query_value,
 )
-from alerts.queries import earlier, increase, latest, lowest, new_events, quantile
+from alerts.open_alerts import firing, until_it_ends
+from alerts.queries import (
+    MISSED_SCRAPES,
+    condition_age,
+    earlier,
+    increase,
+    lasting,
+    latest,
+    new_events,
+    quantile,
+)
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import time_to_ack
 from alerts.subjects.populations import in_service
@@ -22,11 +33,16 @@ from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
-_ACK_PENDING_FULL = catalog.VERDICTS.index("ack-pending full")
+_START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
 _EXHAUSTED = latest(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
+_exhausted_messages = latest(catalog.CONSUMER_EXHAUSTED_MESSAGES)
+_LOOP = thresholds.REDELIVERY_LOOP
 _ack_pending = latest(catalog.CONSUMER_NUM_ACK_PENDING)
 _window = latest(catalog.CONSUMER_MAX_ACK_PENDING)
 _ack_wait = latest(catalog.CONSUMER_ACK_WAIT_SECONDS)
+
+
+_late_acks = time_to_ack / _ack_wait > thresholds.ACK_WAIT_RATIO
 
 
 def _share_of_deliveries(counter: Metric) -> Expression:
@@ -34,21 +50,67 @@ def _share_of_deliveries(counter: Metric) -> Expression:
     return increase(counter, "15m") / enough
 
 
+def _nothing_is_finished() -> Expression:
+    """Of the new deliveries all are still unacknowledged: the same messages go round."""
+    deliveries = increase(catalog.CONSUMER_DELIVERIES, _LOOP)
+    first = deliveries - increase(catalog.CONSUMER_REDELIVERIES, _LOOP)
+    finished = first - (_ack_pending - earlier(catalog.CONSUMER_NUM_ACK_PENDING, _LOOP))
+    return finished < deliveries * thresholds.LOOP_FINISHED_RATIO
+
+
 ACK_PENDING_FULL = Alert(
     name="ConsumerAckPendingFull",
     severity=Severity.CRITICAL,
-    when=in_service(latest(catalog.CONSUMER_VERDICT).equals(_ACK_PENDING_FULL)),
-    for_="10m",
+    when=in_service(
+        until_it_ends(
+            "ConsumerAckPendingFull",
+            lasting(_START, "ack_pending_full", thresholds.ACK_PENDING_FULL),
+            condition_age(_START, "ack_pending_full"),
+        )
+    ),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer is blocked: too many messages are unacknowledged.",
     description=f"{CONSUMER} has "
     + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
-    + " unacknowledged messages, its max_ack_pending, and gets no new ones. "
+    + " unacknowledged messages, its max_ack_pending, and has got no new one for "
+    + f"{DURATION}. "
     + query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
-    + " messages wait behind them.",
-    condition="Unacknowledged messages fill max_ack_pending, messages wait, and for longer than "
-    "ack_wait (5 minutes at most) no new one has been delivered (verdict ack-pending full). A "
-    "consumer that works at its limit gets a new message for each acknowledged one, and does not "
-    "count.",
+    + " messages wait behind them. No in-progress ack shows that work goes on.",
+    condition="Unacknowledged messages have filled max_ack_pending for <ack_pending_full> while "
+    "messages wait and no new one is delivered (condition ack_pending_full). A consumer that works "
+    "at its limit gets a new message for each acknowledged one, and does not count. Nor does one "
+    "whose workers send in-progress acks, or whose owner set io.streamgauge.long-jobs.",
+    board=Board.CONSUMER,
+)
+
+REDELIVERY_LOOP = Alert(
+    name="ConsumerRedeliveryLoop",
+    severity=Severity.CRITICAL,
+    when=in_service(
+        until_it_ends(
+            "ConsumerRedeliveryLoop",
+            lasting(_START, "redelivery_loop", thresholds.REDELIVERY_LOOP),
+            condition_age(_START, "redelivery_loop"),
+        ).where(_nothing_is_finished())
+    ),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
+    summary="A consumer redelivers its messages and finishes none.",
+    description=f"{CONSUMER} has redelivered the same messages for {DURATION}, and none is finished "
+    "any more. "
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + " messages are unacknowledged, "
+    + query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+    + " wait. "
+    + query_value(
+        own_increase(catalog.CONSUMER_NAKS, "15m") > 0,
+        f"Clients sent about {READ_NUMBER} naks in 15 minutes: they refuse the work.",
+        "No nak was seen: clients fail, or acknowledge too late.",
+    ),
+    condition="Most deliveries have been redeliveries for <redelivery_loop> (condition "
+    "redelivery_loop), and less than <loop_finished_ratio> of the deliveries finished a message. "
+    "One message that loops while others are finished does not count.",
     board=Board.CONSUMER,
 )
 
@@ -56,14 +118,17 @@ REDELIVERY_HIGH = Alert(
     name="ConsumerRedeliveryHigh",
     severity=Severity.WARNING,
     when=in_service(
-        _share_of_deliveries(catalog.CONSUMER_REDELIVERIES) > thresholds.REDELIVERY_RATIO
+        (_share_of_deliveries(catalog.CONSUMER_REDELIVERIES) > thresholds.REDELIVERY_RATIO).unless(
+            _late_acks
+        )
     ),
     for_="15m",
     summary="Many deliveries of a consumer are redeliveries.",
     description=f"{PERCENT} of the deliveries to {THE_CONSUMER} in the last 15 "
     "minutes were redeliveries: work is done twice, or not at all.",
     condition="More than <redelivery_ratio> of more than <deliveries_least> deliveries in 15 "
-    "minutes were redeliveries.",
+    "minutes were redeliveries. Not where the mean time to ack is above <ack_wait_ratio> of "
+    "ack_wait: that is JetStreamConsumerAckWaitTooShort.",
     board=Board.CONSUMER,
 )
 
@@ -89,7 +154,7 @@ ACK_WAIT_TOO_SHORT = Alert(
             quantile(0.99, catalog.CONSUMER_ACK_SECONDS, "30m") / _ack_wait
             > thresholds.ACK_WAIT_RATIO
         )
-        .or_(time_to_ack / _ack_wait > thresholds.ACK_WAIT_RATIO)
+        .or_(_late_acks)
         .where(increase(catalog.CONSUMER_REDELIVERIES, "30m") > 0)
     ),
     for_="30m",
@@ -105,21 +170,18 @@ ACK_WAIT_TOO_SHORT = Alert(
 ACK_FLOOR_STALLED = Alert(
     name="ConsumerAckFloorStalled",
     severity=Severity.WARNING,
-    when=in_service(
-        (
-            latest(catalog.CONSUMER_ACK_FLOOR_STALLED_SECONDS)
-            > _ack_wait * thresholds.ACK_FLOOR_ACK_WAITS
-        )
-        .where(_ack_pending > 0)
-        .unless(_EXHAUSTED)
-    ),
-    for_="5m",
-    summary="The ack floor of a consumer does not move: one message is never acknowledged.",
+    when=in_service(lasting(_START, "ack_floor_stuck", thresholds.ACK_FLOOR_STUCK)),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
+    summary="The ack floor of a consumer does not move: a message is not acknowledged.",
     description=f"The ack floor of {THE_CONSUMER} has not moved for "
-    f"{DURATION}, more than <ack_floor_ack_waits> times its ack_wait. The message after the floor "
-    "is redelivered again and again, or is held by a client that never acknowledges it.",
-    condition="The ack floor has not moved for more than <ack_floor_ack_waits> times ack_wait "
-    "while messages are unacknowledged, and no message that reached max_deliver holds it.",
+    f"{DURATION}, more than ten times its ack_wait. "
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + " messages are unacknowledged. The first of them is redelivered again and again, waits after "
+    "a nak with a delay, or is held by a client that never acknowledges it.",
+    condition="The ack floor has not moved for <ack_floor_stuck>, and for more than ten times "
+    "ack_wait, while messages are unacknowledged (condition ack_floor_stuck). Not where a message "
+    "that reached max_deliver holds it, or in-progress acks show work.",
     board=Board.CONSUMER,
 )
 
@@ -138,8 +200,11 @@ ACK_FLOOR_GAP_HIGH = Alert(
     ),
     for_="30m",
     summary="A consumer has many deliveries above its ack floor.",
-    description=f"{CONSUMER} has delivered {NUMBER} times above its ack floor: a few old messages "
-    "are unacknowledged while newer ones are done. If the consumer is recreated, all are redelivered.",
+    description=f"{CONSUMER} has delivered {NUMBER} times above its ack floor. "
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + " of its messages are unacknowledged now. Either old ones are never finished while newer ones "
+    "are, or the same ones are redelivered. A consumer that is recreated gets all above the floor "
+    "again.",
     condition="More deliveries above the ack floor than <ack_floor_gap_windows> times "
     "max_ack_pending, or than <ack_floor_gap_deliveries>, and not because messages reached "
     "max_deliver.",
@@ -173,19 +238,22 @@ MESSAGES_ABANDONED = Alert(
     name="ConsumerMessagesAbandoned",
     severity=Severity.WARNING,
     when=in_service(
-        new_events(catalog.CONSUMER_EXHAUSTED).or_(
-            (lowest(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0).where(
+        (_exhausted_messages > 0)
+        .where(
+            firing("ConsumerMessagesAbandoned", catalog.CONSUMER).or_(
                 earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
             )
         )
+        .or_(new_events(catalog.CONSUMER_EXHAUSTED))
     ),
     for_="0s",
     keep_firing_for="15m",
     summary="Messages reached max_deliver: the server delivers them no more.",
     description=f"{CONSUMER} has given up about {COUNT} messages after max_deliver deliveries. They "
     "stay in the stream until you handle them, or limits remove them.",
-    condition="An advisory reported a message that reached max_deliver in the last "
-    "<recent_event>, or such messages have been in the stream for <exhausted_lasting>.",
+    condition="An advisory reported a message that reached max_deliver in the last <recent_event>, "
+    "or such messages are in the stream now and were <exhausted_lasting> ago. It then fires as long "
+    "as any are there.",
     board=Board.CONSUMER,
 )
 
@@ -205,13 +273,13 @@ RECREATED = Alert(
 
 REMOVED = Alert(
     name="ConsumerRemoved",
-    severity=Severity.WARNING,
+    severity=Severity.INFO,
     when=new_events(catalog.STREAM_CONSUMERS_REMOVED),
     for_="0s",
     keep_firing_for="15m",
     summary="A durable consumer was deleted.",
     description=f"{STREAM} has lost about {COUNT} durable consumer(s) in the last <recent_event>. "
-    "Their positions are lost.",
+    "Their positions are lost. A deploy that replaces a consumer by another does this on purpose.",
     condition="A durable consumer of one complete poll was missing from the next, in the last "
     "<recent_event>.",
     board=Board.STREAM,
@@ -222,6 +290,7 @@ GROUPS = (
         "streamgauge.consumer.acks",
         (
             ACK_PENDING_FULL,
+            REDELIVERY_LOOP,
             REDELIVERY_HIGH,
             NAK_LOOP,
             ACK_WAIT_TOO_SHORT,

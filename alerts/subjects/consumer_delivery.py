@@ -14,37 +14,57 @@ from alerts.annotations import (
     own,
     query_value,
 )
-from alerts.queries import earlier, highest, latest, lowest, new_events, slope
+from alerts.open_alerts import until_it_ends
+from alerts.queries import (
+    MISSED_SCRAPES,
+    earlier,
+    highest,
+    lasting,
+    latest,
+    lowest,
+    new_events,
+    slope,
+)
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
 from exporter import catalog
+from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 _pending = latest(catalog.CONSUMER_NUM_PENDING)
-_verdict = latest(catalog.CONSUMER_VERDICT)
-_FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
-_NO_WORKER_PULLS = catalog.VERDICTS.index("no worker pulls / not bound")
+_START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+_stalled = latest(catalog.CONSUMER_STALLED_SECONDS)
 _WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _workers_wait = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
 )
+_lag = latest(catalog.CONSUMER_LAG_SECONDS)
+_headroom = latest(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS)
 # A pull request waits while the other workers hold max_ack_pending messages. Long work in order is
 # no stall, and work that never ends is JetStreamConsumerAckPendingFull.
 _ack_pending_full = latest(catalog.CONSUMER_NUM_ACK_PENDING) >= latest(
     catalog.CONSUMER_MAX_ACK_PENDING
 )
 
+
+def _falls_or_is_gone(headroom: Metric) -> Expression:
+    return (slope(headroom, "15m") < 0).or_(latest(headroom) <= 0)
+
+
 NO_LEADER = Alert(
     name="ConsumerNoLeader",
     severity=Severity.CRITICAL,
-    when=settled_consumer(
-        in_service(latest(catalog.CONSUMER_UP).equals(0)).where(latest(catalog.STREAM_UP).equals(1))
-    ),
-    for_="2m",
+    when=in_service(
+        settled_consumer(lasting(_START, "no_leader", thresholds.CONSUMER_LEADERLESS))
+    ).where(latest(catalog.STREAM_UP).equals(1)),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer has no leader: it delivers nothing.",
-    description=f"{CONSUMER} has no leader, or is listed as missing or offline, while its stream "
-    "has one. It delivers no messages and accepts no acknowledgements.",
-    condition="The leader of the consumer does not respond while the leader of the stream does.",
+    description=f"{CONSUMER} has had no leader for {DURATION}, or is listed as missing or offline, "
+    "while its stream has one. It delivers no messages and accepts no acknowledgements.",
+    condition="The leader of the consumer has not responded for <consumer_leaderless> while the "
+    "leader of the stream does.",
     board=Board.CONSUMER,
 )
 
@@ -52,13 +72,13 @@ STALLED = Alert(
     name="ConsumerStalled",
     severity=Severity.CRITICAL,
     when=in_service(
-        (latest(catalog.CONSUMER_STALLED_SECONDS) > thresholds.CONSUMER_STALLED)
-        .where(_pending > 0)
-        .where(
+        until_it_ends(
+            "ConsumerStalled", _stalled > thresholds.CONSUMER_STALLED, _stalled > 0
+        ).where(
             _workers_wait.unless(_ack_pending_full).or_(busy_share > thresholds.CONSUMER_BUSY_RATIO)
         )
     ),
-    for_="5m",
+    for_="0s",
     summary="A consumer gets no messages although some wait for it.",
     description=f"{CONSUMER} has had no delivery for {DURATION} while {_WAITING} messages wait. "
     + query_value(
@@ -80,7 +100,7 @@ STALLED = Alert(
 MESSAGES_LOST = Alert(
     name="ConsumerMessagesLost",
     severity=Severity.CRITICAL,
-    when=settled_consumer(without_buckets(in_service(new_events(catalog.CONSUMER_LOST_MESSAGES)))),
+    when=without_buckets(in_service(settled_consumer(new_events(catalog.CONSUMER_LOST_MESSAGES)))),
     for_="0s",
     keep_firing_for="15m",
     summary="Messages were removed from a stream before delivery to a consumer.",
@@ -95,16 +115,19 @@ BACKLOG_GROWING = Alert(
     name="ConsumerBacklogGrowing",
     severity=Severity.WARNING,
     when=in_service(
-        _verdict.equals(_FALLING_BEHIND).where(slope(catalog.CONSUMER_LAG_SECONDS, "30m") > 0)
+        lasting(_START, "falling_behind", thresholds.FALLING_BEHIND).where(
+            _lag > earlier(catalog.CONSUMER_LAG_SECONDS, thresholds.FALLING_BEHIND)
+        )
     ),
-    for_="30m",
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer falls further and further behind.",
-    description=f"{CONSUMER} has fallen behind for 30 minutes: {_WAITING} messages wait, the "
+    description=f"{CONSUMER} has fallen behind for {DURATION}: {_WAITING} messages wait, the "
     "oldest unacknowledged one is "
     + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
     + " old, and its age grows.",
-    condition="The backlog grows (verdict falling behind) and the age of the oldest unacknowledged "
-    "message has risen over 30 minutes.",
+    condition="The backlog has grown for <falling_behind> (condition falling_behind), and the oldest "
+    "unacknowledged message is older than the oldest one was then.",
     board=Board.CONSUMER,
 )
 
@@ -112,15 +135,22 @@ NO_WORKER_PULLS = Alert(
     name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
     when=in_service(
-        _verdict.equals(_NO_WORKER_PULLS)
-        .unless(latest(catalog.CONSUMER_PUSH_BOUND))
-        .unless(busy_share > thresholds.CONSUMER_BUSY_RATIO)
+        lasting(_START, "no_worker_pulls", thresholds.NO_WORKER).unless(
+            busy_share > thresholds.CONSUMER_BUSY_RATIO
+        )
     ),
-    for_="15m",
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a pull consumer and no worker pulls.",
-    description=f"{CONSUMER} has {_WAITING} messages waiting and no pull request. It was not busy "
-    "before: it may be a job that runs now and then, or one that was forgotten.",
-    condition="Messages wait and no pull request waits. Not where the consumer had deliveries in "
+    description=f"{CONSUMER} has had no pull request for {DURATION} while {_WAITING} messages wait"
+    + query_value(
+        catalog.CONSUMER_NUM_ACK_PENDING,
+        f" and {READ_NUMBER} are unacknowledged",
+    )
+    + ". It was not busy before: a job that runs now and then, a new one whose workers died, or one "
+    "that was forgotten.",
+    condition="Messages have waited for <no_worker> without a pull request, and the exporter has "
+    "learned no longer pause between pulls (condition no_worker_pulls). Not where the consumer had deliveries in "
     "more than <consumer_busy_ratio> of the half hours of the day before: that is "
     "JetStreamConsumerStalled.",
     board=Board.CONSUMER,
@@ -129,13 +159,14 @@ NO_WORKER_PULLS = Alert(
 NOT_BOUND = Alert(
     name="ConsumerNotBound",
     severity=Severity.WARNING,
-    when=in_service(
-        (_pending > 0).where(latest(catalog.CONSUMER_PUSH_BOUND).equals(0)),
-    ),
-    for_="15m",
+    when=in_service(lasting(_START, "not_bound", thresholds.NO_WORKER)),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a push consumer without a subscriber.",
-    description=f"{CONSUMER} has no subscriber on its delivery subject. Messages waiting: {NUMBER}.",
-    condition="A push consumer has messages waiting and no subscriber on its delivery subject.",
+    description=f"{CONSUMER} has had no subscriber on its delivery subject for {DURATION}. Messages "
+    f"waiting: {_WAITING}.",
+    condition="A push consumer has had messages waiting and no subscriber on its delivery subject "
+    "for <no_worker> (condition not_bound).",
     board=Board.CONSUMER,
 )
 
@@ -145,25 +176,27 @@ HEADROOM_LOW = Alert(
     when=without_buckets(
         in_service(
             (
-                latest(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS)
-                / latest(catalog.STREAM_MAX_AGE_SECONDS)
+                (_headroom / latest(catalog.STREAM_MAX_AGE_SECONDS))
                 < thresholds.RETENTION_HEADROOM_RATIO
             )
-            .where(slope(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS, "15m") < 0)
+            .where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS))
             .or_(
                 (
                     latest(catalog.CONSUMER_RETENTION_HEADROOM_RATIO)
                     < thresholds.RETENTION_HEADROOM_RATIO
-                ).where(slope(catalog.CONSUMER_RETENTION_HEADROOM_RATIO, "15m") < 0)
+                ).where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_RATIO))
             )
         )
     ),
     for_="15m",
     summary="The limits of the stream will soon remove unread messages.",
-    description=f"{CONSUMER} has {PERCENT} of the retention left before unread messages are "
-    "removed, and it falls.",
+    description="{{ if le $value 0.0 }}"
+    f"{CONSUMER} has no retention left: the limits of the stream remove messages before delivery."
+    "{{ else }}"
+    f"{CONSUMER} has {PERCENT} of the retention left before unread messages are removed, and it "
+    "falls.{{ end }}",
     condition="The first unacknowledged message has less than <retention_headroom_ratio> of the "
-    "stream's max_age (or of a full stream's length) left, and that is falling.",
+    "stream's max_age (or of a full stream's length) left, and that is falling or 0.",
     board=Board.CONSUMER,
 )
 

@@ -4,56 +4,81 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, SYSTEM
+from alerts.open_alerts import MEMORY
 from alerts.queries import (
+    LOOKBACK,
     always,
     down_exporters,
-    freshest_age,
+    each_target,
     increase,
     last_reported,
-    last_reported_by_down,
     latest,
+    newest,
     no_exporter,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 
-_MEMORY = "1d"  # how long a removed exporter or system counts as missing
+_age = newest(catalog.SNAPSHOT_AGE_SECONDS)
 
+SYSTEM_UNREACHABLE = Alert(
+    name="SystemUnreachable",
+    severity=Severity.CRITICAL,
+    when=_age > thresholds.SYSTEM_SILENCE,
+    for_="0s",
+    guarded=False,
+    summary="A NATS system does not respond: it is down, or cannot be reached.",
+    description="No server of system {{ $labels.system }} has responded to any exporter for "
+    f"{DURATION}. Until one does, only pages that were open before are shown for it; new faults "
+    "are not seen.",
+    condition="The newest response of the system to any exporter is older than <system_silence>.",
+    board=Board.EXPORTER,
+)
 
-_gone = (
-    last_reported(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY)
-    .unless(latest(catalog.SNAPSHOT_AGE_SECONDS))
-    .unless(last_reported_by_down(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY))
-    >= 0
+SYSTEM_UNMONITORED = Alert(
+    name="SystemUnmonitored",
+    severity=Severity.CRITICAL,
+    when=last_reported(catalog.SNAPSHOT_AGE_SECONDS, MEMORY).unless(
+        latest(catalog.SNAPSHOT_AGE_SECONDS)
+    )
+    >= 0,
+    for_="1m",
+    guarded=False,
+    summary="No exporter reports a NATS system any more.",
+    description="No exporter has reported system {{ $labels.system }} for 3 minutes: the last one is "
+    "down or was removed, or was restarted while the system did not respond. Faults of this system "
+    "are not seen.",
+    condition="An exporter reported the system within the last day, and none has for 3 minutes.",
+    board=Board.EXPORTER,
 )
 
 DOWN = Alert(
     name="ExporterDown",
     severity=Severity.WARNING,
-    when=down_exporters(_MEMORY).or_(_gone).or_(no_exporter(_MEMORY)),
+    when=down_exporters(MEMORY).or_(no_exporter(MEMORY)),
     for_="5m",
     guarded=False,
-    summary="An exporter is down: its systems are not monitored.",
-    description="{{ with $labels.instance }}The exporter at {{ . }} does not respond to Prometheus."
-    "{{ else }}{{ with $labels.system }}No exporter reports system {{ . }} any more."
-    "{{ else }}Prometheus has no exporter to scrape.{{ end }}{{ end }} Without another replica no "
-    "alert can fire for its systems.",
-    condition="A target that was an exporter does not respond, or no exporter reports a system of the "
-    "last day any more, or there is no exporter at all.",
+    summary="An exporter is down.",
+    description="{{ with $labels.instance }}The exporter at {{ . }} does not respond to Prometheus. "
+    "If it was the last one of a system, JetStreamSystemUnmonitored fires too."
+    "{{ else }}Prometheus has no exporter to scrape: no alert can fire.{{ end }}",
+    condition="A target that was an exporter in the last day does not respond, or there is no "
+    "exporter at all.",
     board=Board.EXPORTER,
 )
 
 STALE = Alert(
     name="ExporterStale",
     severity=Severity.WARNING,
-    when=freshest_age() > thresholds.SNAPSHOT_AGE,
+    when=each_target(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
+    > thresholds.SNAPSHOT_AGE,
     for_="5m",
     guarded=False,
-    summary="The exporter gets no new data from a system.",
-    description="The newest data of system {{ $labels.system }} is "
-    f"{DURATION} old: the exporter runs and gets no responses. Until it does, no other alert "
-    "can fire for this system.",
-    condition="The freshest snapshot of the system is older than <snapshot_age>.",
+    summary="An exporter gets no new data from a system.",
+    description="The newest data of system {{ $labels.system }} in the exporter at "
+    f"{{{{ $labels.instance }}}} is {DURATION} old: it runs and gets no responses. Another exporter "
+    "may still get them.",
+    condition="The snapshot of the system in one exporter is older than <snapshot_age>.",
     board=Board.EXPORTER,
 )
 
@@ -95,4 +120,9 @@ WATCHDOG = Alert(
     board=Board.EXPORTER,
 )
 
-GROUPS = (Group("streamgauge.exporter", (DOWN, STALE, PARTIAL, SERIES_DROPPED, WATCHDOG)),)
+GROUPS = (
+    Group(
+        "streamgauge.exporter",
+        (SYSTEM_UNREACHABLE, SYSTEM_UNMONITORED, DOWN, STALE, PARTIAL, SERIES_DROPPED, WATCHDOG),
+    ),
+)

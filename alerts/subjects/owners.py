@@ -7,7 +7,7 @@ from functools import reduce
 from alerts.annotations import ACCOUNT, NUMBER
 from alerts.queries import age, latest
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.subjects.populations import in_service, settled_consumer, settled_stream
+from alerts.subjects.populations import in_service
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
@@ -80,8 +80,8 @@ _streams = _any_of(
 OWNER_LIMIT_EXCEEDED = Alert(
     name="OwnerLimitExceeded",
     severity=Severity.CRITICAL,
-    when=settled_consumer(in_service(_consumers)).or_(settled_stream(_streams)),
-    for_="2m",
+    when=in_service(_consumers).or_(_streams),
+    for_="5m",  # a new asset is not yet what its owner expects of it
     summary="A stream or consumer exceeds a limit that its owner set.",
     description="{{ with $labels.consumer }}Consumer {{ . }} of stream{{ else }}Stream{{ end }} "
     f"{{{{ $labels.stream }}}} ({ACCOUNT}) exceeds its owner's limit io.nats.monitor."

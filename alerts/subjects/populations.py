@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.queries import happened_within, highest, holds, latest
+from alerts.open_alerts import MEMORY
+from alerts.queries import happened_within, holds, last_reported, latest
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.selectors import Regex
-
-_PRESENCE = "10m"  # long enough for a restart of the exporter to leave no gap
+from streamgauge.promql.selectors import Regex, Selector
 
 
 def in_service(when: Expression) -> Expression:
@@ -33,6 +32,16 @@ def settled_stream(when: Expression) -> Expression:
 
 
 def _settled(when: Expression, up: Metric, recreated: Metric) -> Expression:
-    """Known for a while and not recreated since. Rules with a longer `for` need no such check."""
-    known = highest(up, _PRESENCE, offset=thresholds.YOUNG_ASSET)
-    return when.where(known).unless(happened_within(recreated, thresholds.YOUNG_ASSET))
+    """Known for a while and not recreated since. Rules with a longer `for` need no such check.
+
+    Where the system was not observed a while ago, nothing shows that an asset is new."""
+    known = Selector(up, offset=thresholds.YOUNG_ASSET)
+    ages = Selector(catalog.SNAPSHOT_AGE_SECONDS, offset=thresholds.YOUNG_ASSET).folded("min")
+    unobserved = last_reported(catalog.SNAPSHOT_AGE_SECONDS, MEMORY).unless(
+        ages < thresholds.SNAPSHOT_AGE
+    )
+    return (
+        when.where(known)
+        .or_(when.where(unobserved))
+        .unless(happened_within(recreated, thresholds.YOUNG_ASSET))
+    )

@@ -11,9 +11,7 @@ from streamgauge.promql.selectors import Regex
 
 # Wrong last sequence, the same by its other name, and wrong last message id.
 _CONFLICTS = Regex("10070|10071|10164")
-_conflicts = increase(catalog.STREAM_PUBLISH_REJECTIONS, "15m", code=_CONFLICTS).sum_by(
-    *catalog.STREAM
-)
+_conflicts = increase(catalog.STREAM_PUBLISH_REJECTIONS, "15m", code=_CONFLICTS).sum_without("code")
 _received = increase(catalog.STREAM_PUBLISHES_RECEIVED, "15m")
 # The account source has no count of received publishes; the stored ones come closest.
 _published = _received.or_(increase(catalog.STREAM_STORED_MESSAGES, "15m") + _conflicts)

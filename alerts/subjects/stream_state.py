@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from alerts.annotations import COUNT, NUMBER, STREAM
-from alerts.queries import earlier, holds, increase, latest, new_events
+from alerts import thresholds
+from alerts.annotations import COUNT, DURATION, NUMBER, STREAM
+from alerts.queries import (
+    MISSED_SCRAPES,
+    earlier,
+    holds,
+    increase,
+    lasting,
+    latest,
+    new_events,
+)
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
 from exporter import catalog
 from streamgauge.promql.expression import Expression
 from streamgauge.promql.functions import rename_label, with_label
 
+_START = catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS
 _messages = latest(catalog.STREAM_MESSAGES)
 _no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)
-_ahead_now = latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES).max_by(*catalog.STREAM)
+_ahead_now = latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES).max_without("consumer")
 # Half a minute beyond the look-back, so that one sample never counts as two.
-_ahead_before = earlier(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s").max_by(*catalog.STREAM)
+_ahead_before = earlier(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s").max_without("consumer")
 _unfinished = (
     latest(catalog.CONSUMER_NUM_PENDING, grouped=True)
     + latest(catalog.CONSUMER_NUM_ACK_PENDING, grouped=True)
-).sum_by(*catalog.STREAM)
-_silent_consumer = latest(catalog.CONSUMER_UP).equals(0).max_by(*catalog.STREAM)
+).sum_without("consumer")
+_silent_consumer = latest(catalog.CONSUMER_UP).equals(0).max_without("consumer")
 _read_by_mirrors = rename_label(
     latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=("system", "account", "source")),
     "source",
@@ -29,12 +39,15 @@ _read_by_mirrors = rename_label(
 NO_LEADER = Alert(
     name="StreamNoLeader",
     severity=Severity.CRITICAL,
-    when=settled_stream(latest(catalog.STREAM_UP).equals(0)),
-    for_="1m",
+    when=settled_stream(lasting(_START, "no_leader", thresholds.STREAM_LEADERLESS)),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A stream has no leader: it stores and delivers nothing.",
-    description=f"{STREAM} has no leader, or is listed as missing or offline. Publishes fail or "
-    "time out, and its consumers get nothing. It may have lost the quorum of its replicas.",
-    condition="The leader of the stream does not respond; lost quorum is one cause.",
+    description=f"{STREAM} has had no leader for {DURATION}, or is listed as missing or offline. "
+    "Publishes fail or time out, and its consumers get nothing. It may have lost the quorum of its "
+    "replicas.",
+    condition="The leader of the stream has not responded for <stream_leaderless>; lost quorum is "
+    "one cause.",
     board=Board.STREAM,
 )
 

@@ -331,7 +331,7 @@ def _lag_and_stall() -> tuple[Panel, ...]:
 
 
 def _blocked(limits: Limits) -> tuple[Panel, ...]:
-    waits = limits.value(t.ACK_FLOOR_ACK_WAITS)
+    waits = t.ACK_FLOOR_ACK_WAITS
     threshold = _q.now(c.CONSUMER_ACK_WAIT_SECONDS) * waits
     return (
         TimeSeries(

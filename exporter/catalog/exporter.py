@@ -21,6 +21,9 @@ UP = _exporter("up",
 SNAPSHOT_AGE_SECONDS = _exporter("snapshot_age_seconds",
     "Age of the data served for this system. After three poll intervals the measured series are "
     "dropped. Use it as the guard in rules.")
+FIRST_SNAPSHOT_TIMESTAMP_SECONDS = _exporter("first_snapshot_timestamp_seconds",
+    "Time of the first data of this system since the exporter was started. For some minutes after "
+    "it not every condition can be judged, and rules keep open alerts open.")
 POLL_DURATION_SECONDS = _exporter("poll_duration_seconds",
     "Duration of the last poll, from its first request to the rendered exposition.")
 POLL_ERRORS = _exporter("poll_errors_total",

@@ -40,6 +40,7 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
     yield SelfSample(catalog.SERIES_DROPPED, system, state.series_dropped)
     maybe = (
         (catalog.SNAPSHOT_AGE_SECONDS, state.age(now)),
+        (catalog.FIRST_SNAPSHOT_TIMESTAMP_SECONDS, state.first_response),
         (catalog.POLL_DURATION_SECONDS, state.poll_seconds),
         (catalog.SERVERS_EXPECTED, state.servers_expected),
         (catalog.SERVERS_RESPONDING, state.servers_responding),

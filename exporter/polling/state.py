@@ -47,7 +47,8 @@ class SystemState:
     polls: int = 0
     poll_seconds: float | None = None
     complete: bool = False
-    last_response: float | None = None  # time.time()
+    first_response: float | None = None  # time.time()
+    last_response: float | None = None
     servers_expected: int | None = None
     servers_responding: int | None = None
     requests: Mapping[str, RequestRecord] = field(default_factory=_empty)
@@ -100,6 +101,7 @@ class SystemState:
             signals=signals,
             rendered=rendered,
             outage=rendered.events(),
+            first_response=snapshot.taken if self.first_response is None else self.first_response,
             last_response=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )

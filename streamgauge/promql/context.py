@@ -37,6 +37,10 @@ class RenderContext(Protocol):
     def exclusions(self) -> Mapping[str, str]:
         """Label -> regular expression; added to every selector of a catalogue metric."""
 
+    @property
+    def replica_labels(self) -> tuple[str, ...]:
+        """Labels of the scrape in which the replicas of one exporter differ."""
+
     def number(self, value: NamedNumber | float) -> float: ...
 
     def duration(self, duration: Duration) -> str: ...
@@ -50,6 +54,7 @@ class PlainContext:
 
     layout: Layout = Layout()
     exclusions: Mapping[str, str] = field(default_factory=dict)
+    replica_labels: tuple[str, ...] = ("instance",)
 
     def number(self, value: NamedNumber | float) -> float:
         return value if isinstance(value, (int, float)) else value.value

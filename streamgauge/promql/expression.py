@@ -37,6 +37,16 @@ class Expression:
         return self.labels
 
     @property
+    def open(self) -> bool:
+        """Whether its series keep labels of the scrape, such as cluster, that are unknown here."""
+        return any(child.open for child in self.children())
+
+    @property
+    def replicated(self) -> bool:
+        """Whether there is one series for each replica of the exporter."""
+        return any(child.replicated for child in self.children())
+
+    @property
     def precedence(self) -> int:
         return _ATOM
 
@@ -128,8 +138,9 @@ class Expression:
     def unless(self, other: Expression, *, on: Labels = ()) -> Expression:
         return Filter("unless", self, other, on)
 
-    def or_(self, other: Expression) -> Expression:
-        return Union(self, other)
+    def or_(self, other: Expression, *, ignoring: Labels = ()) -> Expression:
+        """`ignoring`: labels in which a series of `other` may differ from one that this has."""
+        return Union(self, other, ignoring)
 
     def or_zero(self, observed: Expression) -> Expression:
         """0 where the result is empty, but only while `observed` has series."""
@@ -154,6 +165,18 @@ class Expression:
 
     def min_without(self, *labels: str) -> Expression:
         return Aggregation("min", self, labels, without=True)
+
+    def sum_without(self, *labels: str) -> Expression:
+        return Aggregation("sum", self, labels, without=True)
+
+    def count_without(self, *labels: str) -> Expression:
+        return Aggregation("count", self, labels, without=True)
+
+    def folded(self, function: str = "max", *, by: Labels | None = None) -> Expression:
+        """One series from all replicas of the exporter. Labels of the scrape stay; of the own labels
+        those in `by`, or all."""
+        dropped = () if by is None else tuple(each for each in self.labels if each not in by)
+        return Aggregation(function, self, dropped, without=True, replicas=True)
 
     def top(self, count: int) -> Expression:
         return Call("topk", self, before=(count,))
@@ -199,16 +222,6 @@ class Number(Scalar):
         return literals.number(context.number(self.value))
 
 
-@dataclass(frozen=True)
-class Seconds(Number):
-    """A time span to compare an age with: a faster clock of the rules makes it shorter."""
-
-    value: NamedNumber
-
-    def render(self, context: RenderContext) -> str:
-        return literals.number(context.seconds(self.value))
-
-
 class Time(Scalar):
     """The time of the evaluation, in seconds since 1970."""
 
@@ -227,7 +240,8 @@ class _Binary(Expression):
     on: Labels = ()  # the labels to match on; without them those of the right side
 
     def __post_init__(self) -> None:
-        self._require_labels("left", self.left)
+        if not self._by_difference or not isinstance(self, Filter):
+            self._require_labels("left", self.left)
         if self.on:
             self._require_labels("right", self.right)
 
@@ -248,23 +262,54 @@ class _Binary(Expression):
 
     @property
     def labels(self) -> Labels:
-        return self.right.labels if isinstance(self.left, Scalar) else self.left.labels
+        return self._kept.labels
 
     @property
     def possible(self) -> Labels:
-        return self.right.possible if isinstance(self.left, Scalar) else self.left.possible
+        return self._kept.possible
+
+    @property
+    def open(self) -> bool:
+        return self._kept.open
+
+    @property
+    def replicated(self) -> bool:
+        return self._kept.replicated
+
+    @property
+    def _kept(self) -> Expression:
+        """The side whose series the result has."""
+        return self.right if isinstance(self.left, Scalar) else self.left
 
     def children(self) -> tuple[Expression, ...]:
         return (self.left, self.right)
 
-    def matching(self) -> str:
-        """The `on` clause; empty where both sides have the same labels."""
+    @property
+    def _by_difference(self) -> bool:
+        """Both sides have labels that are unknown here: those must match too, so `on` is wrong."""
+        return not self.on and self.left.open and self.right.open
+
+    def matching(self, context: RenderContext) -> str:
+        """The `on` or `ignoring` clause; empty where both sides have the same labels."""
+        if self._with_scalar:
+            return ""
+        if self._by_difference:
+            ignored = [*_difference(self.left.possible, self.right.possible)]
+            if self.left.replicated != self.right.replicated:
+                ignored += [each for each in context.replica_labels if each not in ignored]
+            return f" ignoring {label_list(ignored)}" if ignored else ""
         same = set(self.left.possible) == set(self.right.possible) == set(self._matched)
-        return "" if same or self._with_scalar else f" on {label_list(self._matched)}"
+        return "" if same else f" on {label_list(self._matched)}"
 
     def infix(self, operator: str, context: RenderContext) -> str:
         left = self.left.operand(self.precedence, context)
         return f"{left}{operator} {self.right.operand(self.precedence + 1, context)}"
+
+
+def _difference(left: Labels, right: Labels) -> Iterator[str]:
+    """The labels that only one side has, those of the left side first."""
+    yield from (label for label in left if label not in right)
+    yield from (label for label in right if label not in left)
 
 
 @dataclass(frozen=True)
@@ -278,7 +323,7 @@ class Arithmetic(_Binary):
         return self.left.conditional or self.right.conditional
 
     def render(self, context: RenderContext) -> str:
-        join = self.matching()
+        join = self.matching(context)
         return self.infix(f" {self.operator}{join}{' group_left ()' if join else ''}", context)
 
 
@@ -291,6 +336,10 @@ class Comparison(_Binary):
         if self.copied and set(self.right.labels) != {*self.left.labels, *self.copied}:
             raise ExpressionError(f"{self.operator}: a limit must have the labels of its value")
         super().__post_init__()
+
+    @property
+    def _matched(self) -> Labels:
+        return tuple(label for label in super()._matched if label not in self.copied)
 
     @property
     def labels(self) -> Labels:
@@ -309,7 +358,7 @@ class Comparison(_Binary):
         return not self.boolean
 
     def render(self, context: RenderContext) -> str:
-        join = self.matching()
+        join = self.matching(context)
         group = f" group_left {label_list(self.copied)}" if join else ""
         modifier = " bool" if self.boolean else ""
         return self.infix(f" {self.operator}{modifier}{join}{group}", context)
@@ -329,7 +378,7 @@ class Filter(_Binary):
 
     def render(self, context: RenderContext) -> str:
         gap = "\n" if context.layout.multiline else " "
-        return self.infix(f"{gap}{self.operator}{self.matching()}", context)
+        return self.infix(f"{gap}{self.operator}{self.matching(context)}", context)
 
 
 @dataclass(frozen=True)
@@ -338,6 +387,7 @@ class Union(Expression):
 
     left: Expression
     right: Expression
+    ignoring: Labels = ()
 
     @property
     def precedence(self) -> int:
@@ -360,7 +410,8 @@ class Union(Expression):
 
     def render(self, context: RenderContext) -> str:
         gap = "\n" if context.layout.multiline else " "
-        return f"{self._side(self.left, context)}{gap}or {self._side(self.right, context)}"
+        clause = f" ignoring {label_list(self.ignoring)}" if self.ignoring else ""
+        return f"{self._side(self.left, context)}{gap}or{clause} {self._side(self.right, context)}"
 
     def _side(self, side: Expression, context: RenderContext) -> str:
         """A filter needs no brackets inside `or`; they are for the reader."""
@@ -376,9 +427,10 @@ class Aggregation(Expression):
     inner: Expression
     by: Labels
     without: bool = False  # `by` names the labels that go
+    replicas: bool = False  # and so do those in which the replicas of the exporter differ
 
     def __post_init__(self) -> None:
-        if missing := set(self.by) - set(self.inner.labels):
+        if missing := set(self.by) - set(self.inner.possible):
             raise ExpressionError(
                 f"{self.function} by {sorted(missing)}: {self.inner} has no such label"
             )
@@ -390,6 +442,20 @@ class Aggregation(Expression):
         return tuple(label for label in self.inner.labels if label not in self.by)
 
     @property
+    def possible(self) -> Labels:
+        if not self.without:
+            return self.by
+        return tuple(label for label in self.inner.possible if label not in self.by)
+
+    @property
+    def open(self) -> bool:
+        return self.without and self.inner.open
+
+    @property
+    def replicated(self) -> bool:
+        return self.without and not self.replicas and self.inner.replicated
+
+    @property
     def conditional(self) -> bool:
         return self.inner.conditional
 
@@ -398,7 +464,8 @@ class Aggregation(Expression):
 
     def render(self, context: RenderContext) -> str:
         keyword = "without" if self.without else "by"
-        clause = f" {keyword} {label_list(self.by)} " if self.by else ""
+        labels = (*context.replica_labels, *self.by) if self.replicas else self.by
+        clause = f" {keyword} {label_list(labels)} " if labels else ""
         return f"{self.function}{clause}{bracketed(self.inner.render(context))}"
 
 

@@ -28,18 +28,20 @@ def copy_label(inner: Expression, old: str, new: str, pattern: str = "(.*)") -> 
 
 def rename_label(inner: Expression, old: str, new: str) -> Expression:
     """The value of one label under another name: the origin of a mirror is a stream elsewhere."""
-    labels = (new if label == old else label for label in inner.labels)
-    return copy_label(inner, old, new).max_by(*labels)
+    copied = copy_label(inner, old, new)
+    if inner.open:
+        return copied.max_without(old)
+    return copied.max_by(*(new if label == old else label for label in inner.labels))
 
 
 def above_limit(value: Expression, limit: Expression, label: str) -> Expression:
     """`value` at or above a limit of its own; the result gets the label that names the limit."""
-    return Comparison(">=", value, limit, on=value.labels, copied=(label,))
+    return Comparison(">=", value, limit, copied=(label,))
 
 
 def below_limit(value: Expression, limit: Expression, label: str) -> Expression:
     """`value` at or below a limit of its own; the result gets the label that names the limit."""
-    return Comparison("<=", value, limit, on=value.labels, copied=(label,))
+    return Comparison("<=", value, limit, copied=(label,))
 
 
 def histogram_quantile(quantile: float, buckets: Expression) -> Expression:
@@ -48,6 +50,17 @@ def histogram_quantile(quantile: float, buckets: Expression) -> Expression:
 
 def rounded(inner: Expression) -> Expression:
     return Call("round", inner)
+
+
+def growth_with_first_event(
+    grown: Expression, *, first: Expression, before: Expression, observed: Expression
+) -> Expression:
+    """Growth of a counter whose series begins with its first event, which `increase` misses.
+
+    `first`: its first value in the window; `before`: its value before the window. A new series counts
+    in full if its system was `observed` before: otherwise Prometheus is new."""
+    began = first.unless(before).where(observed)
+    return (grown + began).or_(began).or_(grown)
 
 
 def spread(inner: Expression, over: str) -> Expression:

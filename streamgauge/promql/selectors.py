@@ -12,6 +12,9 @@ from streamgauge.promql.context import Duration, RenderContext
 from streamgauge.promql.expression import Expression, ExpressionError, Labels, bracketed
 
 TARGET = ("job", "instance")  # Prometheus adds these to every series that it scrapes
+# Labels of the scrape that keep two systems of one name apart. One that the scrape does not add is
+# empty on both sides of a comparison.
+SCRAPE = ("cluster", "namespace", "job")
 _IDENTITY = ("system", "account", "stream", "consumer", "server")
 _FUNCTIONS = {
     Kind.GAUGE: {
@@ -103,7 +106,7 @@ class Selector(Expression):
         if isinstance(series, Metric) and catalog.BY_NAME.get(series.name) is not series:
             raise ExpressionError(f"{series.name}: is not in the catalogue")
         for matcher in self.matchers:
-            if matcher.label not in (*series.labels, *TARGET):
+            if matcher.label not in (*series.labels, *TARGET, *SCRAPE):
                 raise ExpressionError(f"{series.name}: has no label {matcher.label}")
 
     @property
@@ -111,6 +114,15 @@ class Selector(Expression):
         buckets = ("le",) if self.series.kind is Kind.HISTOGRAM else ()
         target = TARGET if self.by_target else ()
         return tuple(dict.fromkeys((*self.series.labels, *buckets, *target)))
+
+    @property
+    def open(self) -> bool:
+        return True
+
+    @property
+    def replicated(self) -> bool:
+        series = self.series
+        return not self.by_target and (isinstance(series, Metric) or series.scraped)
 
     def render(self, context: RenderContext) -> str:
         found = [str(matcher) for matcher in (*self.matchers, *self._exclusions(context))]

@@ -16,6 +16,7 @@ from support.faults.cluster_alerts import (
     FLAPPING,
     QUORUM_PAGES,
     SOLO_PAGES,
+    UNREACHABLE,
     down,
 )
 from support.faults.fault import assert_notified_once
@@ -71,8 +72,12 @@ async def the_quorum_is_lost_and_comes_back(site: ClusterSite, watched: Pipeline
     await asyncio.gather(*(node.kill() for node in site.others))
     for alert in QUORUM_PAGES:
         await watched.inbox.until_firing(alert)
-    await asyncio.gather(*(node.restart(healthy=False) for node in site.others))
-    for alert in QUORUM_PAGES:
+    # The last one too: what is worse must not be quieter. Each page is sent once, so none resolved.
+    await site.victim.kill()
+    await watched.inbox.until_firing(UNREACHABLE)
+    nodes = (*site.others, site.victim)
+    await asyncio.gather(*(node.restart(healthy=False) for node in nodes))
+    for alert in (*QUORUM_PAGES, UNREACHABLE):
         await watched.inbox.until_resolved(alert)
 
 

@@ -14,8 +14,10 @@ from streamgauge.demo.processes.child import STREAMGAUGE
 from streamgauge.demo.processes.program_cache import ProgramMissingError, run
 from streamgauge.demo.processes.programs import alertmanager
 
-# Thresholds that --speed does not change, because they are compared with values.
-SMALL_NUMBERS: Final = ("consumer_stalled=5s", "deliveries_least=20", "snapshot_age=15s")
+# A threshold that --speed does not change, because it is compared with a number of messages.
+SMALL_NUMBERS: Final = ("deliveries_least=20",)
+# Three poll intervals of the demo, whatever the speed.
+_SNAPSHOT_AGE_SECONDS: Final = 15
 # Alertmanager waits minutes to group alerts. Here: seconds.
 _WAIT_SPEED: Final = 15
 _LONGEST_INTERVAL: Final = 3.0
@@ -25,7 +27,8 @@ _TEXTS: Final = Path("share/prometheus/alertmanager/default.tmpl")
 def write_rules(folder: Path, speed: float, *, runbooks: str | None, boards: str | None) -> None:
     """As `streamgauge alerts render` writes them."""
     words = ["alerts", "render", "--out", str(folder), "--speed", f"{speed:g}"]
-    words += [word for number in SMALL_NUMBERS for word in ("--set", number)]
+    numbers = (*SMALL_NUMBERS, f"snapshot_age={_SNAPSHOT_AGE_SECONDS * speed:g}s")
+    words += [word for number in numbers for word in ("--set", number)]
     for option, address in (("--runbooks", runbooks), ("--dashboards", boards)):
         words += [option, address] if address else []
     run([*STREAMGAUGE, *words], what="alert rules")

@@ -16,8 +16,9 @@ from support.alert_pipeline.alertmanager import amtool, running
 from support.waiting import until
 
 from alerts.generate import ROOT
+from alerts.open_alerts import PREFIX
 from alerts.rendering.alertmanager import document
-from alerts.rule import PREFIX, Alert, Severity
+from alerts.rule import Alert, Severity
 from alerts.rules import ALERTS, BY_NAME
 
 CONFIGURATION = ROOT / "alerts" / "generated" / "alertmanager.yml"
@@ -67,7 +68,7 @@ def test_every_alert_goes_to_the_receiver_of_its_severity() -> None:
 
 def test_one_broken_stream_is_one_page() -> None:
     pages = next(r for r in document()["route"]["routes"] if r["receiver"] == "page")
-    assert pages["group_by"] == ["system", "account", "stream"]
+    assert pages["group_by"] == ["cluster", "namespace", "job", "system", "account", "stream"]
 
 
 def test_the_configuration_has_no_secret() -> None:
@@ -113,6 +114,10 @@ def key(each: Labels) -> frozenset[tuple[str, str]]:
 
 # Source, targets on the same asset, and alerts of that asset that must not be muted.
 INHIBITIONS = {
+    "SystemUnreachable": (
+        ["ServerDown", "ExporterStale", "ConsumerBacklogGrowing"],
+        ["StreamNoLeader", "ConsumerStalled", "SystemUnmonitored"],
+    ),
     "ServerDown": (
         ["StreamReplicaOffline", "StreamReplicaLagging", "MetaPeerOffline"],
         ["StreamNoLeader", "ServerStorageHigh", "StreamReplicasDiverged"],
@@ -126,9 +131,23 @@ INHIBITIONS = {
         ["StreamDataLost", "StreamReplicaOffline", "OwnerLimitExceeded"],
     ),
     "ConsumerAckPendingFull": (
-        ["ConsumerStalled", "ConsumerAckPendingHigh", "ConsumerRedeliveryHigh"],
+        [
+            "ConsumerStalled",
+            "ConsumerAckPendingHigh",
+            "ConsumerRedeliveryHigh",
+            "ConsumerAckFloorGapHigh",
+        ],
         ["ConsumerMessagesLost", "ConsumerMessagesAbandoned"],
     ),
+    "ConsumerRedeliveryLoop": (
+        ["ConsumerStalled", "ConsumerNakLoop", "ConsumerAckFloorGapHigh"],
+        ["ConsumerMessagesLost", "ConsumerMessagesAbandoned"],
+    ),
+    "ConsumerNoWorkerPulls": (["ConsumerAckFloorStalled"], ["ConsumerMessagesAbandoned"]),
+    "ConsumerAckWaitTooShort": (["ConsumerRedeliveryHigh"], ["ConsumerMessagesAbandoned"]),
+    "StreamRecreated": (["ConsumerRecreated", "ConsumerRemoved"], ["StreamDataLost"]),
+    "PublishConflictsHigh": (["PublishesNotStored"], ["StreamFull"]),
+    "WorkqueueStuckMessages": (["ConsumerMessagesAbandoned"], ["ConsumerRedeliveryHigh"]),
     "ConsumerAckFloorStalled": (["ConsumerAckWaitTooShort"], ["ConsumerRedeliveryHigh"]),
     "ConsumerNakLoop": (["ConsumerRedeliveryHigh"], ["ConsumerMessagesAbandoned"]),
     "ConsumerStalled": (["ConsumerBacklogGrowing"], ["ConsumerMessagesLost"]),
@@ -137,20 +156,25 @@ INHIBITIONS = {
 }
 
 
+# About a whole system: an asset elsewhere is in it too.
+WHOLE_SYSTEM = ("MetaLeaderMissing", "SystemUnreachable")
+
+
 @pytest.mark.program
 @pytest.mark.parametrize("source", INHIBITIONS)
 async def test_an_inhibition_mutes_only_its_targets_on_the_same_asset(
     source: str, tmp_path: Path
 ) -> None:
-    """Each pair has its own system, so that pairs do not affect each other."""
+    """Each pair has its own system, so that pairs do not affect each other. The same names in another
+    cluster are another asset."""
     muted_alerts, unmuted = INHIBITIONS[source]
     sent, expected = [], set()
     for name in (*muted_alerts, *unmuted):
         here, there = {**ASSET, "system": name}, {**ELSEWHERE, "system": name}
-        sent += [labels(source, here), labels(name, here), labels(name, there)]
+        elsewhere = {**labels(name, here), "cluster": "staging"}
+        sent += [labels(source, here), labels(name, here), labels(name, there), elsewhere]
         if name in muted_alerts:
-            # Only MetaLeaderMissing covers a whole system.
-            assets = [here, there] if source == "MetaLeaderMissing" else [here]
+            assets = [here, there] if source in WHOLE_SYSTEM else [here]
             expected |= {key(labels(name, asset)) for asset in assets}
     async with running(CONFIGURATION, tmp_path) as address:
         await muted_among(address, sent, lambda muted_alerts: muted_alerts == expected)

@@ -15,6 +15,7 @@ from alerts.render_options import RenderOptions, Timing
 from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, shorten_waits
 
 SYSTEM: Final = "trial"
+JOB: Final = "streamgauge"
 POLL_SECONDS: Final = 2
 SCRAPE_SECONDS: Final = 1
 

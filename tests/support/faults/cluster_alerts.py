@@ -19,7 +19,9 @@ QUORUM_PAGES: Final = (
     page("StreamNoLeader", **on_stream("SHARED")),
 )
 
-ALERTS: Final = (*SOLO_PAGES, DATA_LOST, FLAPPING, *QUORUM_PAGES)
+UNREACHABLE: Final = page("SystemUnreachable", system=SYSTEM)
+
+ALERTS: Final = (*SOLO_PAGES, DATA_LOST, FLAPPING, *QUORUM_PAGES, UNREACHABLE)
 
 
 def down(server: str) -> Expected:

@@ -105,8 +105,11 @@ class NotBound(Fault):
 class NakLoop(Fault):
     """The worker refuses all it gets, at once. The remedy pauses, mends the worker and resumes."""
 
-    alerts = (ticket("ConsumerNakLoop", **on_stream("REFUSED", consumer="worker")),)
-    beside = (ticket("ConsumerRedeliveryHigh", **on_stream("REFUSED", consumer="worker")),)
+    alerts = (page("ConsumerRedeliveryLoop", **on_stream("REFUSED", consumer="worker")),)
+    beside = (
+        ticket("ConsumerNakLoop", **on_stream("REFUSED", consumer="worker")),
+        ticket("ConsumerRedeliveryHigh", **on_stream("REFUSED", consumer="worker")),
+    )
 
     def __init__(self) -> None:
         self._fixed = asyncio.Event()
@@ -132,10 +135,8 @@ class NakLoop(Fault):
 class AckWaitTooShort(Fault):
     """The work takes longer than the server waits, and is done twice. The remedy lets it wait."""
 
-    alerts = (
-        ticket("ConsumerRedeliveryHigh", **on_stream("HASTY", consumer="worker")),
-        ticket("ConsumerAckWaitTooShort", **on_stream("HASTY", consumer="worker")),
-    )
+    alerts = (ticket("ConsumerAckWaitTooShort", **on_stream("HASTY", consumer="worker")),)
+    beside = (ticket("ConsumerRedeliveryHigh", **on_stream("HASTY", consumer="worker")),)
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("HASTY", subjects=["hasty"])

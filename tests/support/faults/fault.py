@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
-from support.alert_pipeline.config import SYSTEM
+from support.alert_pipeline.config import JOB, SYSTEM
 from support.alert_pipeline.pipeline import Pipeline
 from support.alert_pipeline.webhook import Inbox, key_of, spoken
 from support.recordings.scenario import SECOND, Api
@@ -28,8 +28,13 @@ def ticket(name: str, **labels: str) -> Expected:
     return _alert(name, "warning", labels)
 
 
+def info(name: str, **labels: str) -> Expected:
+    return _alert(name, "info", labels)
+
+
 def _alert(name: str, severity: str, labels: Expected) -> Expected:
-    return {"alertname": f"JetStream{name}", "severity": severity, **labels}
+    # Prometheus adds the job to every series, and rules keep it.
+    return {"alertname": f"JetStream{name}", "severity": severity, "job": JOB, **labels}
 
 
 def on_stream(stream: str, **labels: str) -> Expected:

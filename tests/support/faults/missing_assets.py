@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.faults.fault import Fault, Site, acknowledge, on_stream, ticket
+from support.faults.fault import Fault, Site, acknowledge, info, on_stream, ticket
 
 SUBJECT_WITHOUT_CONSUMER = "queue.other"
 
@@ -12,7 +12,7 @@ SUBJECT_WITHOUT_CONSUMER = "queue.other"
 class ConsumerRemoved(Fault):
     """A durable was deleted. The remedy recreates it after the last message it had finished."""
 
-    alerts = (ticket("ConsumerRemoved", **on_stream("BEREFT")),)
+    alerts = (info("ConsumerRemoved", **on_stream("BEREFT")),)
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("BEREFT", subjects=["bereft"])

@@ -41,6 +41,12 @@ def happened(
     }
 
 
+def began(subject: str, condition: str, moment: str = "0s") -> dict[str, Values]:
+    """A condition that is true from then on."""
+    series = f'{subject}_condition_start_timestamp_seconds{{condition="{condition}"}}'
+    return {series: after(moment, None, parse_duration(moment))}
+
+
 def long_ago(counter: str, number: float = 1) -> dict[str, Values]:
     """The same counter without an event in the time of the test, which begins at 0."""
     return {f"{counter}_total": number, f"{counter}_last_event_timestamp_seconds": -3600}
@@ -73,6 +79,7 @@ class Row:
     every: str = "15s"  # between two scrapes, and two evaluations
     labels: Mapping[str, str] = field(default_factory=dict)  # of the alert, beside its asset's
     silent: Mapping[str, Series] = field(default_factory=dict)  # changes that keep it quiet
+    aged: bool = False  # on the start of a condition, which has no look-back
     lingers: bool = False  # drawn from a window: what is over holds on for a while
     guarded: bool = True
 

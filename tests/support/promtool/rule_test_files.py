@@ -63,15 +63,22 @@ def _with_values_only(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def values_template(description: str) -> str:
-    """A template that prints each value with `;`, `+` for a query with a result and `-` without."""
+    """A template that prints each value with `;`, `+` for a query with a result and `-` without, `!`
+    for a condition that is true."""
     parts = []
+    marks = []
     for action in _ACTION.findall(description):
         if action.startswith("{{ with "):
             parts.append(f"{action}+")
+            marks.append("-")
+        elif action.startswith("{{ if "):
+            parts.append(f"{action}!")
+            marks.append("")
         elif action == "{{ else }}":
-            parts.append(f"{action}-")
+            parts.append(f"{action}{marks[-1]}")
         elif action == "{{ end }}":
             parts.append(action)
+            marks.pop()
         elif not _OWN_LABEL.fullmatch(action):
             parts.append(f"{action};")
     return f"{_VALUES}{''.join(parts)}"
@@ -116,11 +123,15 @@ class Clock:
 
 def _test(row: Row, full_name: str) -> dict[str, Any]:
     clock = Clock(row)
-    checks: list[tuple[float, str | None]] = []
-    if clock.just_before >= 0:
-        checks.append((clock.just_before, None))
     later = row.values if row.later is None else row.later
-    checks += [(clock.fires, row.values), (clock.missed_again, later)]
+    # While its series is gone the text of an alert stays as it was.
+    missed = row.values if row.aged else later
+    checks = [
+        (clock.fires, (row.values, row.values, row.values)),
+        (clock.missed_again, (later, missed, later)),
+    ]
+    if clock.just_before >= 0:
+        checks.insert(0, (clock.just_before, ()))
     return {
         "interval": row.every,
         "input_series": list(_input(row, clock)),
@@ -128,9 +139,7 @@ def _test(row: Row, full_name: str) -> dict[str, Any]:
             {
                 "eval_time": format_duration(moment),
                 "alertname": full_name,
-                "exp_alerts": []
-                if values is None
-                else [_expected(row, system, values) for system in FIRING],
+                "exp_alerts": [_expected(row, *each) for each in zip(FIRING, values, strict=False)],
             }
             for moment, values in checks
         ],
@@ -145,7 +154,7 @@ def _input(row: Row, clock: Clock) -> Iterator[dict[str, str]]:
         yield from _variant("two replicas", asset, row, clock, replica=replica)
     yield from _variant("just below", {**row.context, **row.calm}, row, clock)
     yield from _variant("reset", _reset(row, clock), row, clock)
-    if not row.lingers:
+    if not row.lingers and not row.aged:
         yield from _variant("gone", {k: _gone(v, clock) for k, v in asset.items()}, row, clock)
     if row.guarded:
         yield from _variant("stale", asset, row, clock, age=OLD)
@@ -164,7 +173,7 @@ def _exemptions(row: Row) -> Iterator[tuple[str, Series]]:
 
 def _reset(row: Row, clock: Clock) -> Series:
     """Recreated on the way: the alert must start over."""
-    if row.lingers:
+    if row.lingers or row.aged:
         return {
             **row.context,
             **{key: _counted_again(key, value, 3 * clock.step) for key, value in row.calm.items()},
@@ -286,7 +295,7 @@ def _expected(row: Row, system: str, values: str) -> dict[str, Mapping[str, str]
         f"&var-{label}={quote_plus(labels[label])}" for label in _LINKED if label in labels
     )
     return {
-        "exp_labels": {**labels, "severity": alert.severity.value},
+        "exp_labels": {**labels, "job": "streamgauge", "severity": alert.severity.value},
         "exp_annotations": {
             "summary": alert.summary,
             "description": expected_values(values),

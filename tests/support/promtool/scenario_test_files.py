@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 from support.promtool.rule_test_files import expected_values, notation, rules_of
-from support.promtool.scenarios import Check, Fires, Scenario
+from support.promtool.scenario import Check, Fires, Scenario
 
 from alerts.quantity import parse_duration
 from alerts.rules import BY_NAME

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from support.promtool.alert_row import Pattern, Values, after, between, ramp
+from support.promtool.clusters import CLUSTERS
+from support.promtool.outages import OUTAGES
+from support.promtool.scenario import Check, Fires, Scenario
 
 HOUR = 3600.0
 _K = 'system="prod",account="APP",stream="ORDERS"'
 _FRESH = {'streamgauge_snapshot_age_seconds{system="prod",instance="a"}': 5.0}
-
-
-@dataclass(frozen=True)
-class Fires:
-    labels: Mapping[str, str]
-    values: str  # of the description, see `values_template`
-    link: str  # the end of the dashboard's address
-
-
-@dataclass(frozen=True)
-class Check:
-    moment: str
-    alert: str  # without the prefix
-    fires: tuple[Fires, ...] = ()
-
-
-@dataclass(frozen=True)
-class Scenario:
-    name: str
-    every: str
-    series: Mapping[str, Values]
-    checks: tuple[Check, ...]
-
-    @property
-    def alerts(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(check.alert for check in self.checks))
 
 
 def since(moment_hours: float) -> Pattern:
@@ -62,8 +36,14 @@ def _consumer(name: str, deliveries: Values, stalls: float = 26) -> dict[str, Va
         f"streamgauge_consumer_num_pending{k}": waits,
         f"streamgauge_consumer_num_waiting{k}": 0,
         f"streamgauge_consumer_stalled_seconds{k}": since(stalls),
-        f"streamgauge_consumer_verdict{k}": after(f"{stalls:g}h", 0, 4),
+        **_condition("consumer", "no_worker_pulls", f'consumer="{name}",instance="a"', stalls),
     }
+
+
+def _condition(subject: str, word: str, labels: str, hours: float) -> dict[str, Values]:
+    name = f"streamgauge_{subject}_condition_start_timestamp_seconds"
+    series = f'{name}{{{_K},{labels},condition="{word}"}}'
+    return {series: after(f"{hours:g}h", None, hours * HOUR)}
 
 
 def _of(name: str) -> dict[str, str]:
@@ -81,7 +61,7 @@ def _stalled(time: str) -> Fires:
 
 
 def _no_worker_pulls(name: str) -> Fires:
-    return Fires(_of(name), "+100;", _link(name))
+    return Fires(_of(name), "20m 0s;+100;", _link(name))
 
 
 NO_WORKER = Scenario(
@@ -100,9 +80,9 @@ NO_WORKER = Scenario(
         Check("30h", "ConsumerStalled", (_stalled("4h 0m 0s"),)),
         # The day before the stall counts, not the day of it.
         Check("40h", "ConsumerStalled", (_stalled("14h 0m 0s"),)),
-        Check("26h10m", "ConsumerNoWorkerPulls"),
+        Check("26h15m", "ConsumerNoWorkerPulls"),
         Check(
-            "26h15m",
+            "26h20m",
             "ConsumerNoWorkerPulls",
             (_no_worker_pulls("new"), _no_worker_pulls("nightly")),
         ),
@@ -184,21 +164,18 @@ EXPORTER_DOWN = Scenario(
                 ),
             ),
         ),
-        # Two minutes of lookback, then five of waiting.
+        Check("11m", "SystemUnmonitored"),
+        # Two minutes of look-back, then one of waiting.
         Check(
-            "18m",
-            "ExporterDown",
-            (
+            "13m",
+            "SystemUnmonitored",
+            tuple(
                 Fires(
-                    {"job": "nats", "instance": "dead:7778"},
-                    "+dead:7778;",
-                    "sg-exporter?orgId=1",
-                ),
-                Fires(
-                    {"system": "removed"},
-                    "-+removed;",
-                    "sg-exporter?orgId=1&var-system=removed",
-                ),
+                    {"job": "nats", "system": system},
+                    "",
+                    f"sg-exporter?orgId=1&var-system={system}",
+                )
+                for system in ("lost", "removed")
             ),
         ),
     ),
@@ -213,7 +190,7 @@ NO_EXPORTER = Scenario(
         Check(
             "5m",
             "ExporterDown",
-            (Fires({}, "--", "sg-exporter?orgId=1"),),
+            (Fires({}, "-", "sg-exporter?orgId=1"),),
         ),
     ),
 )
@@ -389,6 +366,8 @@ NEW_PROMETHEUS = Scenario(
 )
 
 SCENARIOS = (
+    *OUTAGES,
+    *CLUSTERS,
     NO_WORKER,
     PAUSED,
     EXPORTER_DOWN,

@@ -10,9 +10,10 @@ from alerts.render_options import DEFAULT, RenderOptions, Timing
 from exporter import catalog
 from streamgauge.promql.expression import ExpressionError
 
-K = "system, account, stream, consumer"
+REPLICAS = "instance, pod, endpoint"
 PENDING = (
-    f'max by ({K}) (last_over_time(streamgauge_consumer_num_pending{{consumer!="_ephemeral"}}[2m]))'
+    f"max without ({REPLICAS}) "
+    '(last_over_time(streamgauge_consumer_num_pending{consumer!="_ephemeral"}[2m]))'
 )
 
 
@@ -34,7 +35,7 @@ def test_each_replica_has_a_clock_of_its_own() -> None:
     offset = certain_offset(
         catalog.SERVER_CLOCK_OFFSET_SECONDS, catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS
     )
-    assert offset.render(DEFAULT).startswith("max by (system, server) (abs(last_over_time(")
+    assert offset.render(DEFAULT).startswith(f"max without ({REPLICAS}) (abs(last_over_time(")
 
 
 def test_a_threshold_is_written_as_the_number_that_counts() -> None:

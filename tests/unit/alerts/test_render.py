@@ -83,7 +83,10 @@ def test_another_threshold_changes_the_rule_and_its_text() -> None:
 
 def test_speed_divides_all_waits_and_windows() -> None:
     rules = alerts_in(one_rule_file(RenderOptions(timing=Timing(speed=60))))
-    assert rules["JetStreamConsumerBacklogGrowing"]["for"] == "30s"
+    assert rules["JetStreamStreamFull"]["for"] == "5s"
+    assert 'condition="falling_behind"}) > 30\n' in rules["JetStreamConsumerBacklogGrowing"]["expr"]
+    assert rules["JetStreamExporterStale"]["expr"].endswith(" > 5")
+    assert rules["JetStreamServerClockOffset"]["expr"].count("> 1") == 3
     assert rules["JetStreamConsumerMessagesLost"]["keep_firing_for"] == "15s"
     busy = groups(one_rule_file(RenderOptions(timing=Timing(speed=60))))[0]
     assert busy["interval"] == "5s"

@@ -72,6 +72,7 @@ def test_a_recording_needs_a_name_and_a_meaning() -> None:
 def test_the_guard_is_the_last_condition_and_optional() -> None:
     from alerts.render_options import DEFAULT
 
-    guard = "min by (system) (min_over_time(streamgauge_snapshot_age_seconds[2m])) < 45"
-    assert VALID.expression.render(DEFAULT).endswith(f"\nand on (system) {guard}")
+    age = "min_over_time(streamgauge_snapshot_age_seconds[2m])"
+    guard = f"min without (instance, pod, endpoint) ({age}) < 45"
+    assert VALID.expression.render(DEFAULT).endswith(f"\nand ignoring (account, stream) {guard}")
     assert "snapshot_age" not in replace(VALID, guarded=False).expression.render(DEFAULT)

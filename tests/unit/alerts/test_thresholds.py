@@ -24,11 +24,11 @@ ERRORS = {
     ),
     "a duration without unit": (
         "clock_offset=1",
-        "clock_offset=1: is not a duration like 30s, 15m or 1h30m",
+        "clock_offset=1: is not a difference of times like 1s or 1.5s",
     ),
     "no duration at all": (
         "clock_offset=0s",
-        "clock_offset=0s: is not a duration like 30s, 15m or 1h30m",
+        "clock_offset=0s: is not a difference of times like 1s or 1.5s",
     ),
     "a broken number": ("replica_lag=10.5", "replica_lag=10.5: is not a whole number like 1000"),
     "a word": ("replica_lag=many", "replica_lag=many: is not a whole number like 1000"),
@@ -38,8 +38,8 @@ ERRORS = {
         "dedupe_memory=512MB: is not a size like 512MiB or 240B",
     ),
     "a factor of nothing": (
-        "ack_floor_ack_waits=0",
-        "ack_floor_ack_waits=0: is not a factor above 0, like 5 or 0.5",
+        "ack_floor_gap_windows=0",
+        "ack_floor_gap_windows=0: is not a factor above 0, like 5 or 0.5",
     ),
     "a warning above its page": (
         "account_high_ratio=0.97",
@@ -72,7 +72,7 @@ def test_every_default_can_be_parsed_from_its_text() -> None:
         ("stream_full_ratio=1", "stream_full_ratio", 1.0),
         ("replica_lag=0", "replica_lag", 0.0),
         ("dedupe_memory=1.5GiB", "dedupe_memory", 1.5 * 2**30),
-        ("ack_floor_ack_waits=2.5", "ack_floor_ack_waits", 2.5),
+        ("ack_floor_gap_windows=2.5", "ack_floor_gap_windows", 2.5),
     ],
 )
 def test_a_value_is_parsed_in_its_unit(written: str, name: str, value: float) -> None:

@@ -108,7 +108,7 @@ def panel(board: dict[str, Any], title: str) -> dict[str, Any]:
         ((), "the following arguments are required: --out"),
         (("--out", "x", "--format", "xml"), "invalid choice: 'xml'"),
         (("--out", "x", "--set", "redelivery_ratio"), "--set redelivery_ratio: write it as"),
-        (("--out", "x", "--set", "redelivery=1"), "did you mean redelivery_ratio?"),
+        (("--out", "x", "--set", "redelivery=1"), "did you mean redelivery_loop?"),
         (("--out", "x", "--set", "redelivery_ratio=5m"), "redelivery_ratio=5m: is not a ratio"),
         (("--out", "x", "--uid-prefix", "a/b"), "--uid-prefix 'a/b': only letters"),
         (("--out", "x", "--uid-prefix", "a" * 40), "is longer than"),

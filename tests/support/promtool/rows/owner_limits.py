@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import CONSUMER, STREAM, Row, after, happened
+from support.promtool.alert_row import CONSUMER, STREAM, Row, after
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
 _SETTLED = {"stream_up": 1}
-_YOUNG = {"stream_up": after("5m", None, 1)}
 
 OWNERS = (
     *(
@@ -24,8 +23,6 @@ OWNERS = (
             labels={"limit": key},
             silent={
                 "not set": {f'consumer_threshold{{limit="{key}"}}': 0},
-                "young": {"consumer_up": after("5m", None, 1)},
-                "just recreated": happened("consumer_recreated", "6m"),
             },
             values="+worker;100;",
         )
@@ -54,8 +51,8 @@ OWNERS = (
                 "alive": {metric: lambda at: at},
                 "not set": {f'consumer_threshold{{limit="{key}"}}': 0},
             },
-            values="+worker;515;",
-            later="+worker;530;",
+            values="+worker;695;",
+            later="+worker;710;",
             lingers=True,
         )
         for key, metric in (
@@ -75,8 +72,6 @@ OWNERS = (
             labels={"limit": key},
             silent={
                 "not set": {f'stream_threshold{{limit="{key}"}}': 0},
-                "young": _YOUNG,
-                "just recreated": happened("stream_recreated", "6m"),
             },
             values="-100;",
         )

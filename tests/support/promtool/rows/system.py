@@ -268,16 +268,13 @@ SERVERS = (
 
 EXPORTER = (
     Row(
-        "ExporterStale",
+        "SystemUnreachable",
         SYSTEM,
-        bad={"snapshot_age_seconds": 46},
-        calm={"snapshot_age_seconds": 45},
+        bad={"snapshot_age_seconds": 181},
+        calm={"snapshot_age_seconds": 180},
         guarded=False,
-        silent={
-            # A slow poll: the age swings through the limit, and that is no staleness.
-            "polled every minute": {"snapshot_age_seconds": lambda at: at % 60},
-        },
-        values="46s;",
+        lingers=True,
+        values="3m 1s;",
     ),
     Row(
         "ExporterPartial",
