@@ -29,7 +29,7 @@ def file_faults(storage: Storage, data: DataFile, step: Step) -> Iterator[str]:
             yield from _statistics_faults(file, data)
     except StorageError as error:
         yield str(error)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         yield f"cannot be read: {error}"
     step(data.size)
 

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import pytest
 from support.archive.wal_batches import batch, keep, records_of
 from support.nats.servers import long_run
 
@@ -17,6 +18,7 @@ def sender_ids(path: Path) -> list[int]:
     return [int(record.batch.sender) for record in read_segment(path)]
 
 
+@pytest.mark.timeout(900 if long_run() else 60)
 def test_a_torn_tail_costs_only_what_was_cut_off(tmp_path: Path) -> None:
     chance = random.Random(11)
     expected: list[int] = []

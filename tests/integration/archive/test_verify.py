@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported
+from support.nats.servers import long_run
 
 from archive.tables.archive_tables import ArchiveTables, open_tables
 from archive.tables.arrow import pa
@@ -16,6 +17,7 @@ from archive.tables.data_file import DataFile
 from archive.tables.parquet_files import new_file, read_table
 from archive.tables.schema import SCHEMAS
 from archive.tools.cli import main
+from archive.tools.verifying.files import file_faults
 
 REPORTED: list[Reported] = [
     ("c_total", MONDAY + 1000, 5.0),
@@ -173,3 +175,18 @@ def test_facts_in_the_log_that_the_file_contradicts(
     (file,) = archive.read().files["samples"]
     recorded_as(archive, file, **facts)
     assert fault in output(archive, capsys)
+
+
+@pytest.mark.parametrize("table", ["series", "hourly", "samples"])
+def test_a_flipped_bit_is_a_fault_or_changes_no_row(archive: ArchiveTables, table: str) -> None:
+    """Pages have checksums. Names of columns in the footer once raised an error instead."""
+    (file,) = archive.read().files[table]
+    path = Path(str(archive)) / file.path
+    whole, rows = path.read_bytes(), read_table(archive.storage, file.path)
+    found, step = 0, 1 if long_run() else 17
+    for at in range(0, len(whole), step):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        faults = list(file_faults(archive.storage, file, lambda _: None))
+        found += bool(faults)
+        assert faults or read_table(archive.storage, file.path).equals(rows), at
+    assert found * step > len(whole) // 4
