@@ -1,5 +1,7 @@
 """Other engines read the tables and agree on counts and sums, also where files were replaced."""
 
+import ast
+import re
 from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import pairwise
@@ -16,6 +18,7 @@ from deltalake import DeltaTable
 from support.archive.folder import DAY, HOUR, MONDAY, ArchiveFolder, Reported, published_rows
 
 from archive.batch import OpaqueKind
+from archive.tables.schema import day_name
 
 
 class Facts(NamedTuple):
@@ -149,3 +152,29 @@ def test_pandas_reads_the_files_of_one_day(root: Path) -> None:
 def test_an_earlier_version_shows_what_a_reader_saw_then(root: Path) -> None:
     table = DeltaTable(root / "samples", version=1)
     assert table.to_pyarrow_table().num_rows == 6
+
+
+def _examples() -> list[str]:
+    text = (Path(__file__).parents[3] / "archive/FORMAT.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return [block for block in blocks if not block.startswith("spark.")]
+
+
+def _result(example: str, root: Path) -> Any:
+    """Runs an example as it stands, with the address and day of these tables."""
+    day = f"date({date.fromisoformat(day_name(MONDAY)):%Y, %-m, %-d})"
+    tree = ast.parse(example.replace("ROOT", str(root)).replace("date(2026, 11, 16)", day))
+    *before, last = tree.body
+    assert isinstance(last, ast.Expr)
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(before, []), "FORMAT.md", "exec"), names)  # noqa: S102  our own text
+    return eval(compile(ast.Expression(last.value), "FORMAT.md", "eval"), names)  # noqa: S307  our own text
+
+
+def test_the_examples_of_the_format_run_as_they_are_printed(root: Path, expected: Facts) -> None:
+    by_polars, by_pandas, by_duckdb = (_result(example, root) for example in _examples())
+    assert by_polars.item() == expected.samples
+    on_monday = [name for reported in sent() for name, time, _ in reported if time < MONDAY + DAY]
+    assert by_pandas.sum() == len(on_monday)
+    assert by_duckdb.columns == ["consumer", "hour", "max"]
+    assert by_duckdb.fetchall() == []  # no such metric in these tables
