@@ -30,7 +30,7 @@ OTHERS: Final = {
     "archive_size": ("bench.archive.size",),
     "archive_restart": ("bench.archive.restart",),
     "archive_memory": ("bench.archive.memory",),
-    "forecast": ("bench.forecast",),
+    "forecast": ("bench.forecast.compare",),
     "rollup": ("bench.rollup.compare",),
     "audit": ("bench.audit",),
     "signals": ("bench.signal_cost",),

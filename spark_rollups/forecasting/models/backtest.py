@@ -6,7 +6,7 @@ errors of different leads comparable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,20 +16,19 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points
 from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.predict_linear import WINDOWS, predict_linear
+from spark_rollups.forecasting.models.projected_path import Path, growth_of_error
 from spark_rollups.forecasting.models.purge_cycle import cycle_of
 from spark_rollups.forecasting.models.slope import last_change
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-ORIGINS = 6
+ORIGINS = 12
 ORIGIN_STEP_DAYS = 5
 LONGEST_LEAD_DAYS = 30
 LEAST_TRAINING_DAYS = 14
 # One origin does not show the spread of errors.
 LEAST_ORIGINS = 2
-# Growth of an error with the lead: between a random walk (0.5) and a wrong slope (1).
-_GROWTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,9 @@ class Origin:
 
     day: int
     actual: Floats  # of days 1, 2, ... after it; NaN where missing
+    peaks: Floats  # the highest so far of these days, without spikes
     foreseeable: Flags  # days before an unpredictable purge or change
-    predictions: dict[Model, Floats]  # of each model that fits
+    predictions: dict[Model, Path]  # of each model that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,6 @@ class Backtest:
     def times_fitting(self, model: Model) -> int:
         return sum(model in origin.predictions for origin in self.origins)
 
-    def longest_lead(self, model: Model) -> int:
-        """The largest number of days ahead with an actual level."""
-        return max(len(origin.actual) for origin in self.origins if model in origin.predictions)
-
     def best(self, among: Iterable[Model]) -> Model | None:
         """The model with the smallest error on foreseeable days; the simplest of equals."""
         models = [model for model in self.models() if model in among]
@@ -64,33 +60,25 @@ class Backtest:
 
     def error(self, model: Model) -> float:
         """The mean absolute error over all days, scaled by lead."""
-        errors = (
-            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
+        return mean_error(
+            scaled(origin.actual - path.levels.values) for origin, path in self._paths(model)
         )
-        return mean_of_means(errors)
 
-    def relative_errors(self, model: Model) -> Floats:
-        """Logarithms of actual by predicted levels, for multiplicative models; scaled by lead."""
-        ratios = (
-            np.log(np.maximum(o.actual, 1e-3 * o.predictions[model]) / o.predictions[model])
-            for o in self.origins
-            if model in o.predictions
-        )
-        return _known(scaled(ratio) for ratio in ratios)
+    def level_errors(self, model: Model) -> list[Floats]:
+        """By origin, scaled by the spread of the path."""
+        return _known(path.levels.errors(o.actual) for o, path in self._paths(model))
 
-    def absolute_errors(self, model: Model) -> Floats:
-        errors = (
-            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
-        )
-        return _known(errors)
+    def peak_errors(self, model: Model) -> list[Floats]:
+        return _known(path.peaks.errors(o.peaks) for o, path in self._paths(model))
+
+    def _paths(self, model: Model) -> Iterator[tuple[Origin, Path]]:
+        return ((o, o.predictions[model]) for o in self.origins if model in o.predictions)
 
     def _score(self, model: Model) -> float:
-        errors = [
-            np.where(o.foreseeable, scaled(o.actual - o.predictions[model]), np.nan)
-            for o in self.origins
-            if model in o.predictions
-        ]
-        score = mean_of_means(errors)
+        score = mean_error(
+            scaled(origin.actual - path.levels.values)[origin.foreseeable]
+            for origin, path in self._paths(model)
+        )
         # With a purge right after each origin no day is foreseeable: then all days count.
         return self.error(model) if np.isnan(score) else score
 
@@ -99,7 +87,8 @@ def backtest(days: Days, history: History) -> Backtest:
     """`history` is that of the newest day: it has the purges and changes after the origins."""
     purges = history.purges if cycle_of(history) is None else history.purges[:0]
     sudden = np.union1d(purges, _change(history))
-    return Backtest(tuple(_origin(days, day, sudden) for day in origins_of(days.closes)))
+    tops = history.tops
+    return Backtest(tuple(_origin(days, tops, day, sudden) for day in origins_of(days.closes)))
 
 
 def _change(history: History) -> NDArray[np.intp]:
@@ -127,15 +116,16 @@ def origins_of(closes: Floats) -> list[int]:
     return found
 
 
-def _origin(days: Days, day: int, sudden: NDArray[np.intp]) -> Origin:
-    actual = days.closes[day + 1 : day + 1 + LONGEST_LEAD_DAYS]
+def _origin(days: Days, tops: Floats, day: int, sudden: NDArray[np.intp]) -> Origin:
+    after = slice(day + 1, day + 1 + LONGEST_LEAD_DAYS)
+    actual, peaks = days.closes[after], np.maximum.accumulate(tops[after])
     known = history_of(days.closes[: day + 1], days.highs[: day + 1])
     paths = {model: draw(known, len(actual)) for model, draw in MODELS.items()}
-    predictions = {model: path.levels for model, path in paths.items() if path is not None}
+    predictions = {model: path for model, path in paths.items() if path is not None}
     # increments[day] is the step from that day to the next, its first lead.
     ahead = sudden[sudden >= day]
     until = int(ahead[0]) - day if len(ahead) else len(actual)
-    return Origin(day, actual, np.arange(len(actual)) < until, predictions)
+    return Origin(day, actual, peaks, np.arange(len(actual)) < until, predictions)
 
 
 def predict_linear_errors(
@@ -150,11 +140,7 @@ def predict_linear_errors(
             predictions = predict_linear(points, at, window, leads)
             if predictions is not None:
                 errors[window].append(scaled(origin.actual - predictions))
-    return {window: mean_of_means(found) for window, found in errors.items() if found}
-
-
-def growth_of_error(leads: Floats | float) -> Floats:
-    return np.asarray(leads, np.float64) ** _GROWTH
+    return {window: mean_error(found) for window, found in errors.items() if found}
 
 
 def scaled(errors: Floats) -> Floats:
@@ -162,16 +148,16 @@ def scaled(errors: Floats) -> Floats:
     return np.asarray(errors / _GROWTH_OF_LEADS[: len(errors)])
 
 
-def mean_of_means(errors: Iterable[Floats]) -> float:
-    """The mean over origins of the mean absolute error; NaN without errors."""
-    known = [np.abs(each[~np.isnan(each)]) for each in errors]
-    means = [float(each.mean()) for each in known if len(each)]
-    return float(np.mean(means)) if means else float("nan")
+def mean_error(errors: Iterable[Floats]) -> float:
+    """The mean absolute error of all known days; NaN without one."""
+    known = np.concatenate(list(errors))
+    known = known[~np.isnan(known)]
+    return float(np.abs(known).mean()) if len(known) else float("nan")
 
 
-def _known(errors: Iterable[Floats]) -> Floats:
-    together = np.concatenate(list(errors))
-    return np.asarray(together[~np.isnan(together)])
+def _known(errors: Iterable[Floats]) -> list[Floats]:
+    known = (each[~np.isnan(each)] for each in errors)
+    return [each for each in known if len(each)]
 
 
-_GROWTH_OF_LEADS = growth_of_error(np.arange(1.0, LONGEST_LEAD_DAYS + 1))
+_GROWTH_OF_LEADS = growth_of_error(LONGEST_LEAD_DAYS)

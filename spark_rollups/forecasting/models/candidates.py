@@ -8,7 +8,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rollups.forecasting.models.damped_trend import damped_ahead
 from spark_rollups.forecasting.models.known_history import History, steps_in
+from spark_rollups.forecasting.models.mean_reversion import reversion_ahead
 from spark_rollups.forecasting.models.projected_path import Path
 from spark_rollups.forecasting.models.purge_cycle import LEAST_PURGES, cycle_ahead
 from spark_rollups.forecasting.models.slope import last_change, theil_sen
@@ -31,6 +33,8 @@ class Model(StrEnum):
     LAST_VALUE = "last value"
     LINEAR = "linear increments"
     THEIL_SEN = "Theil-Sen"
+    DAMPED = "damped trend"
+    MEAN_REVERTING = "mean reverting"
     LOGARITHMIC = "logarithmic increments"
     PURGE_CYCLE = "purge cycle"
 
@@ -40,20 +44,18 @@ def _last_value(history: History, days: int) -> Path:
 
 
 def _linear(history: History, days: int) -> Path:
-    return Path.from_levels(
-        history.last + _growth_ahead(history.increments, history.growing, days),
-        history.intraday_rise,
-    )
+    growth = _growth_ahead(history.increments, history.growing, history.profile, days)
+    return Path.from_levels(history.last + growth, history.intraday_rise)
 
 
 def _logarithmic(history: History, days: int) -> Path | None:
     if history.levels.min() <= 0:
         return None
     increments = np.diff(np.log(history.levels))
-    growth = _growth_ahead(increments, ~steps_in(increments), days)
-    return Path.from_levels(
-        history.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), history.intraday_rise
-    )
+    kept = ~steps_in(increments)
+    growth = _growth_ahead(increments, kept, weekly_profile(increments, kept), days)
+    factors = np.exp(np.clip(growth, -_FARTHEST, _FARTHEST))
+    return Path.from_levels(history.last * factors, history.intraday_rise, relative=True)
 
 
 def _theil_sen(history: History, days: int) -> Path:
@@ -70,11 +72,12 @@ def _without_rare_purges(history: History) -> Floats:
     return history.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
 
 
-def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Floats:
+def _growth_ahead(
+    increments: Floats, kept: NDArray[np.bool_], profile: Floats, days: int
+) -> Floats:
     """Cumulative growth: the recent mean increment plus the weekday profile."""
     if not kept.any():
         return np.zeros(days)
-    profile = weekly_profile(increments, kept)
     plain = (increments - profile_behind(profile, len(increments)))[kept]
     recent = plain[last_change(plain) :]
     weights = 0.5 ** (np.arange(len(recent))[::-1] / _HALF_LIFE)
@@ -87,6 +90,8 @@ MODELS: dict[Model, Callable[[History, int], Path | None]] = {
     Model.LAST_VALUE: _last_value,
     Model.LINEAR: _linear,
     Model.THEIL_SEN: _theil_sen,
+    Model.DAMPED: damped_ahead,
+    Model.MEAN_REVERTING: reversion_ahead,
     Model.LOGARITHMIC: _logarithmic,
     Model.PURGE_CYCLE: cycle_ahead,
 }

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.daily_levels import DAY
-from spark_rollups.forecasting.models.interval import Range
+from spark_rollups.forecasting.models.interval import Band
 from spark_rollups.forecasting.models.result import Exhaustion, Outlook
 
 Floats = NDArray[np.float64]
@@ -16,15 +16,15 @@ def unknown(reason: str) -> Exhaustion:
     return Exhaustion(Outlook.UNKNOWN, reason=reason)
 
 
-def exhaustion_of(ahead: Range, level: float, limit: float, now: float) -> Exhaustion:
+def exhaustion_of(peaks: Band, level: float, limit: float, now: float) -> Exhaustion:
     """REACHED if the newest level is at the limit."""
     if level >= limit:
         return Exhaustion(Outlook.REACHED, now, now, now)
     earliest, median, latest = (
-        _date(np.concatenate([[level], quantile + ahead.intraday_rise]), limit, now)
-        for quantile in (ahead.high, ahead.median, ahead.low)
+        _date(np.concatenate([[level], quantile]), limit, now)
+        for quantile in (peaks.high, peaks.median, peaks.low)
     )
-    not_before = now + len(ahead.median) * DAY if median is None else None
+    not_before = now + len(peaks.median) * DAY if median is None else None
     outlook = _outlook(earliest, median, latest)
     return Exhaustion(outlook, earliest, median, latest, not_before)
 

@@ -6,7 +6,7 @@ Series without a limit get levels and no date.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +18,14 @@ from spark_rollups.forecasting.models.backtest import (
     ORIGIN_STEP_DAYS,
     Backtest,
     backtest,
-    growth_of_error,
     predict_linear_errors,
 )
 from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points, days_of, points_of
 from spark_rollups.forecasting.models.exhaustion_date import exhaustion_of, unknown
-from spark_rollups.forecasting.models.interval import Range, range_of
+from spark_rollups.forecasting.models.interval import Band, Range, range_of
 from spark_rollups.forecasting.models.known_history import history_of
+from spark_rollups.forecasting.models.projected_path import growth_of_error
 from spark_rollups.forecasting.models.result import (
     HORIZONS,
     Accuracy,
@@ -62,34 +62,49 @@ def forecast(
         return _unknown(points, days, stale)
     if too_little := _too_little(days):
         return _without_model(points, days, limit, too_little)
+    found = projection_of(days)
+    if found is None:
+        reason = f"fewer than {LEAST_ORIGINS} origins for a backtest"
+        return _without_model(points, days, limit, reason)
+    newest = float(points.values[-1])
+    return Forecast(
+        _exhaustion(found.ahead.peaks, max(newest, found.last), limit, days.end),
+        points.dropped,
+        days.observed,
+        as_of=days.end,
+        level=newest,
+        levels=tuple(_level(found.ahead.levels, horizon) for horizon in HORIZONS),
+        model=found.model,
+        accuracy=_accuracy(points, days, found.tested, found.model),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    model: Model
+    tested: Backtest
+    ahead: Range
+    last: float  # the newest level
+
+
+def projection_of(days: Days) -> Projection | None:
+    """By the best model of the backtest; None if none could be tested often enough."""
     history = history_of(days.closes, days.highs)
     tested = backtest(days, history)
     paths = {model: draw(history, HORIZONS[-1]) for model, draw in MODELS.items()}
     fitting = {model: path for model, path in paths.items() if path is not None}
     model = tested.best(fitting)
     if model is None:
-        reason = f"fewer than {LEAST_ORIGINS} origins for a backtest"
-        return _without_model(points, days, limit, reason)
-    ahead = range_of(fitting[model], model, tested)
-    newest = float(points.values[-1])
-    return Forecast(
-        _exhaustion(ahead, max(newest, history.last), limit, days.end),
-        points.dropped,
-        days.observed,
-        as_of=days.end,
-        level=newest,
-        levels=tuple(_level(ahead, horizon) for horizon in HORIZONS),
-        model=model,
-        accuracy=_accuracy(points, days, tested, model),
-    )
+        return None
+    return Projection(model, tested, range_of(fitting[model], model, tested), history.last)
 
 
-def _exhaustion(ahead: Range, level: float, limit: float | None, now: float) -> Exhaustion:
+def _exhaustion(peaks: Band, level: float, limit: float | None, now: float) -> Exhaustion:
     if limit is None:
         return unknown("no limit")
     if not (math.isfinite(limit) and limit > 0):
         return unknown(f"invalid limit {limit:g}")
-    return exhaustion_of(ahead, level, limit, now)
+    return exhaustion_of(peaks, level, limit, now)
 
 
 def _stale(days: Days, now: float | None) -> str:
@@ -127,13 +142,13 @@ def _unknown(points: Points, days: Days | None, reason: str) -> Forecast:
     )
 
 
-def _level(ahead: Range, horizon: int) -> Level:
+def _level(ahead: Band, horizon: int) -> Level:
     low, median, high = (float(q[horizon - 1]) for q in (ahead.low, ahead.median, ahead.high))
     return Level(horizon, low, median, high)
 
 
 def _accuracy(points: Points, days: Days, tested: Backtest, model: Model) -> Accuracy:
-    at_30_days = float(growth_of_error(30.0)) / _size(points)
+    at_30_days = float(growth_of_error(30)[-1]) / _size(points)
     lines = predict_linear_errors(points, days, tested.origins)
     window = min(lines, key=lines.__getitem__, default=None)
     return Accuracy(

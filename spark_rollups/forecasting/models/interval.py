@@ -1,4 +1,4 @@
-"""The prediction interval around a path, from the backtest errors of the model."""
+"""The median path and the prediction interval around it, from the backtest errors of the model."""
 
 from __future__ import annotations
 
@@ -7,57 +7,69 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.backtest import ORIGINS, Backtest, growth_of_error
+from spark_rollups.forecasting.models.backtest import (
+    LONGEST_LEAD_DAYS,
+    ORIGIN_STEP_DAYS,
+    ORIGINS,
+    Backtest,
+)
 from spark_rollups.forecasting.models.candidates import Model
-from spark_rollups.forecasting.models.projected_path import Path
+from spark_rollups.forecasting.models.median import median
+from spark_rollups.forecasting.models.projected_path import Curve, Path
 from spark_rollups.forecasting.models.result import QUANTILES
 
 Floats = NDArray[np.float64]
 
 # The model was selected for small errors on the same days, so these errors are too small. Fitted
 # on seeds that are not in the published figures.
-_WIDENED = 1.5
+_WIDENED = 1.2
 # Errors after one origin are correlated, so there are only as many independent errors as origins:
 # the 0.9 quantile of Student's t by number of origins.
-_STUDENT = {2: 3.078, 3: 1.886, 4: 1.638, 5: 1.533, 6: 1.476}
+_STUDENT = {
+    2: 3.078, 3: 1.886, 4: 1.638, 5: 1.533, 6: 1.476, 7: 1.440,
+    8: 1.415, 9: 1.397, 10: 1.383, 11: 1.372, 12: 1.363,
+}  # fmt: skip
+# The variance of a median by that of a mean (pi / 2), and how many origins see the same day.
+_MEDIAN_NOISE = np.pi / 2 * LONGEST_LEAD_DAYS / ORIGIN_STEP_DAYS
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """By day ahead: low, median and high level, and how far the daily peak lies above the close."""
+class Band:
+    """The QUANTILES by day ahead."""
 
     low: Floats
     median: Floats
     high: Floats
-    intraday_rise: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    levels: Band
+    peaks: Band
 
 
 def range_of(path: Path, model: Model, tested: Backtest) -> Range:
-    growth = _growth(len(path.levels), tested.longest_lead(model))
-    widened = _widened(tested.times_fitting(model))
-    if model is Model.LOGARITHMIC:
-        below, above = _offsets(tested.relative_errors(model), widened)
-        low, high = path.levels * np.exp(below * growth), path.levels * np.exp(above * growth)
-    else:
-        below, above = _offsets(tested.absolute_errors(model), widened)
-        low, high = path.levels + below * growth, path.levels + above * growth
-    low = np.maximum(low, path.floor)
-    # On the day before a purge the path may exceed the peaks of earlier cycles.
-    high = np.maximum(np.minimum(high, path.ceiling), path.levels)
-    return Range(low, path.levels, high, path.tops - path.levels)
+    levels = band_of(path.levels, tested.level_errors(model))
+    bounded = (
+        np.clip(q, path.floor, path.ceiling) for q in (levels.low, levels.median, levels.high)
+    )
+    return Range(Band(*bounded), band_of(path.peaks, tested.peak_errors(model)))
 
 
-def _widened(origins: int) -> float:
-    return _WIDENED * _STUDENT[origins] / _STUDENT[ORIGINS]
+def band_of(curve: Curve, errors: list[Floats]) -> Band:
+    """The curve moved by the shrunk median of its errors, by origin, and the interval around it."""
+    below, middle, above = np.quantile(np.concatenate(errors), QUANTILES)
+    shift = shrunk_median(errors)
+    wider = _WIDENED * _STUDENT[len(errors)] / _STUDENT[ORIGINS]
+    # The distances to the median keep the order without a bound that would bias the dates.
+    offsets = (shift + wider * (below - middle), shift, shift + wider * (above - middle))
+    return Band(*(curve.moved(float(offset)) for offset in offsets))
 
 
-def _growth(days: int, tested: int) -> Floats:
-    """Like the errors of the backtest; linear beyond its longest lead."""
-    leads = np.arange(1.0, days + 1)
-    return np.asarray(growth_of_error(np.minimum(leads, tested)) * np.maximum(leads / tested, 1.0))
-
-
-def _offsets(errors: Floats, widened: float) -> tuple[float, float]:
-    """Offsets of the low and the high level at lead 1; the first is at most 0, the second at least 0."""
-    below, above = np.quantile(errors, (QUANTILES[0], QUANTILES[-1])) * widened
-    return min(0.0, float(below)), max(0.0, float(above))
+def shrunk_median(errors: list[Floats]) -> float:
+    """The median, times the share of its square that the spread between origins does not explain."""
+    middle = median(np.concatenate(errors))
+    origins = np.array([median(each) for each in errors])
+    noise = _MEDIAN_NOISE * float(origins.var(ddof=1)) / len(origins)
+    # Squares of tiny errors may underflow to 0.
+    return middle * middle**2 / (middle**2 + noise) if middle**2 > 0 else 0.0

@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.weekly_season import weekday_medians
+from spark_rollups.forecasting.models.median import median
+from spark_rollups.forecasting.models.weekly_season import weekday_medians, weekly_profile
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -25,6 +26,8 @@ _SIGMA = 1.4826
 _EXCURSION_DAYS = 2
 # More excursions than this are normal for the series.
 _EXCURSIONS = 3
+# Quantile of the daily rises above which a high is a spike.
+_SPIKE = 0.9
 # From this many on, bulk loads count as growth.
 _RECURRING = 3
 
@@ -37,6 +40,8 @@ class History:
     highs: Floats  # within each day; the level on days without points
     increments: Floats
     steps: Flags  # which increments are steps
+    growing: Flags  # all others are growth, and recurring bulk loads
+    profile: Floats  # of the week, in the growth
     intraday_rise: float  # how far the peak of a usual day lies above its close
 
     @property
@@ -44,17 +49,16 @@ class History:
         return float(self.levels[-1])
 
     @property
+    def tops(self) -> Floats:
+        """The highs without spikes, which rise further above the closes around them than others."""
+        closes = np.maximum(self.levels, np.concatenate([self.levels[:1], self.levels[:-1]]))
+        rises = np.maximum(self.highs - closes, 0.0)
+        return np.asarray(closes + np.minimum(rises, np.quantile(rises, _SPIKE)))
+
+    @property
     def purges(self) -> NDArray[np.intp]:
         """Indexes in `increments` of the steps down."""
         return np.flatnonzero(self.steps & (self.increments < 0))
-
-    @property
-    def growing(self) -> Flags:
-        """Which increments are growth: all except steps; recurring bulk loads are growth."""
-        loads = self.steps & (self.increments > 0)
-        if np.count_nonzero(loads) >= _RECURRING:
-            return ~self.steps | loads
-        return ~self.steps
 
 
 def history_of(closes: Floats, highs: Floats) -> History:
@@ -62,8 +66,16 @@ def history_of(closes: Floats, highs: Floats) -> History:
     levels = without_gaps(_without_excursions(closes))
     increments = np.diff(levels)
     steps = steps_in(increments)
+    growing = _growing(increments, steps)
+    profile = weekly_profile(increments, growing)
     known = np.where(np.isnan(highs), levels, highs)
-    return History(levels, known, increments, steps, _intraday_rise(closes, highs))
+    rise = _intraday_rise(closes, highs)
+    return History(levels, known, increments, steps, growing, profile, rise)
+
+
+def _growing(increments: Floats, steps: Flags) -> Flags:
+    loads = steps & (increments > 0)
+    return ~steps | loads if np.count_nonzero(loads) >= _RECURRING else ~steps
 
 
 def without_gaps(closes: Floats) -> Floats:
@@ -79,8 +91,8 @@ def steps_in(increments: Floats) -> Flags:
     if len(increments) < 3:
         return np.zeros(len(increments), np.bool_)
     apart = np.abs(increments - weekday_medians(increments))
-    deviation = _SIGMA * float(np.median(apart))
-    scale = max(_DEVIATIONS * deviation, _USUAL * float(np.median(np.abs(increments))))
+    deviation = _SIGMA * median(apart)
+    scale = max(_DEVIATIONS * deviation, _USUAL * median(np.abs(increments)))
     floor = 1e-9 * float(np.abs(increments).max())
     return np.asarray(apart > max(scale, floor), np.bool_)
 
@@ -106,4 +118,4 @@ def _without_excursions(closes: Floats) -> Floats:
 def _intraday_rise(closes: Floats, highs: Floats) -> float:
     """The median over the last four weeks, which ignores spikes and the peaks before purges."""
     above = (highs - closes)[~np.isnan(closes)][-28:]
-    return max(0.0, float(np.median(above)))
+    return max(0.0, median(above))

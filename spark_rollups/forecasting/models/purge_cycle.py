@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.known_history import History
-from spark_rollups.forecasting.models.projected_path import Path
+from spark_rollups.forecasting.models.median import median
+from spark_rollups.forecasting.models.projected_path import Curve, Path, peaks_of_returning
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -52,7 +53,7 @@ def cycle_ahead(history: History, days: int) -> Path | None:
             # Carries over the fraction of a day, so that long projections do not drift.
             level, since = cycle.trough, max(0.0, since - cycle.length)
         levels[day] = level
-    return Path(levels, tops, cycle.lowest, cycle.highest)
+    return Path(Curve(levels, np.ones(days)), peaks_of_returning(tops), cycle.lowest, cycle.highest)
 
 
 def cycle_of(history: History) -> Cycle | None:
@@ -70,10 +71,10 @@ def cycle_of(history: History) -> Cycle | None:
     window = history.levels[starts[0] :]
     return Cycle(
         growth=growth,
-        trough=float(np.median(troughs)),
-        peak=float(np.median(peaks)),
+        trough=median(troughs),
+        peak=median(peaks),
         length=float(lengths.mean()),
-        last_rise=max(0.0, float(np.median(history.highs[starts + 1] - peaks))),
+        last_rise=max(0.0, median(history.highs[starts + 1] - peaks)),
         by_length=calendar <= size,
         since=since,
         lowest=float(window.min()),

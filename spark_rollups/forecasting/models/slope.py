@@ -7,6 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rollups.forecasting.models.median import median
+
 Floats = NDArray[np.float64]
 
 # Growth has changed if it differs by this many standard errors for this many days.
@@ -19,7 +21,7 @@ _Z95 = 1.96  # 0.975 quantile of the normal distribution
 def theil_sen(levels: Floats) -> float:
     """The change per day: the median over all pairs of days. Expects no gaps; 0 for one day."""
     slopes = pair_slopes(levels)
-    return float(np.median(slopes)) if len(slopes) else 0.0
+    return median(slopes) if len(slopes) else 0.0
 
 
 def pair_slopes(levels: Floats) -> Floats:
@@ -36,7 +38,7 @@ def slope_range(levels: Floats) -> tuple[float, float, float]:
     earlier, later, apart = _pairs(count)
     chosen = apart % season == 0
     slopes = (levels[later] - levels[earlier])[chosen] / apart[chosen]
-    slope = float(np.median(slopes))
+    slope = median(slopes)
     variance = sum(_variance(len(range(day, count, season))) for day in range(season))
     share = _Z95 * np.sqrt(variance * _variance_inflation(levels, slope)) / len(slopes) / 2
     low, high = np.quantile(slopes, (max(0.0, 0.5 - share), min(1.0, 0.5 + share)))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spark_rollups.forecasting.models.daily_levels import Dropped, days_of, points_of
 from spark_rollups.forecasting.models.known_history import History, history_of
+from spark_rollups.forecasting.models.median import median
 from spark_rollups.forecasting.models.slope import slope_range
 
 Floats = NDArray[np.float64]
@@ -71,7 +72,7 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend:
 
 def _without_steps(history: History) -> Floats:
     """The levels with each step replaced by the median increment."""
-    usual = float(np.median(history.increments[history.growing])) if history.growing.any() else 0.0
+    usual = median(history.increments[history.growing]) if history.growing.any() else 0.0
     stream_growth = np.where(history.growing, history.increments, usual)
     return np.concatenate([[0.0], np.cumsum(stream_growth)])
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rollups.forecasting.models.median import median, medians
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -19,8 +21,8 @@ _WEEKS = 8
 def weekday_medians(increments: Floats) -> Floats:
     """The median of the weekday of each increment; of all increments below one week."""
     if len(increments) < WEEK:
-        return np.full(len(increments), np.median(increments))
-    typical = np.median(increments[len(increments) % WEEK :].reshape(-1, WEEK), axis=0)
+        return np.full(len(increments), median(increments))
+    typical = medians(increments[len(increments) % WEEK :].reshape(-1, WEEK))
     return np.asarray(typical[np.arange(-len(increments), 0) % WEEK])
 
 

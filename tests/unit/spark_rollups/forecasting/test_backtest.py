@@ -7,7 +7,6 @@ import pytest
 
 from spark_rollups.forecasting.models.backtest import (
     backtest,
-    growth_of_error,
     origins_of,
     predict_linear_errors,
 )
@@ -15,6 +14,7 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, days_of, points_of
 from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.predict_linear import predict_linear
+from spark_rollups.forecasting.models.projected_path import growth_of_error
 from spark_rollups.forecasting.models.purge_cycle import cycle_ahead, cycle_of
 from spark_rollups.forecasting.models.slope import last_change
 
@@ -32,14 +32,14 @@ def restless(seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.asarray(stream_growth - np.where(DAYS >= 33, 60, 0))
 
 
-def test_six_origins_lie_five_days_apart() -> None:
-    assert origins_of(DAYS) == [64, 59, 54, 49, 44, 39]
+def test_twelve_origins_lie_five_days_apart() -> None:
+    assert origins_of(np.arange(90.0)) == list(range(84, 25, -5))
 
 
 def test_an_origin_without_a_point_moves_back_to_the_last_one() -> None:
     closes = DAYS.copy()
     closes[58:65] = np.nan
-    assert origins_of(closes) == [57, 54, 49, 44, 39]
+    assert origins_of(closes) == [57, *range(54, 13, -5)]
 
 
 def test_an_origin_needs_a_fortnight_before_it() -> None:
@@ -60,21 +60,33 @@ def test_nothing_looks_into_the_future(seed: int) -> None:
         other = backtest(days_from(changed), history_of(changed, changed))
         again = next(each for each in other.origins if each.day == origin.day)
         assert again.predictions.keys() == origin.predictions.keys()
-        for model, predictions in origin.predictions.items():
-            assert np.array_equal(again.predictions[model], predictions)
+        for model, path in origin.predictions.items():
+            assert np.array_equal(again.predictions[model].levels.values, path.levels.values)
+            assert np.array_equal(again.predictions[model].peaks.values, path.peaks.values)
 
 
 def test_truth_is_what_came_after_the_origin() -> None:
     closes = restless(0)
     for origin in backtest(days_from(closes), history_of(closes, closes)).origins:
-        assert origin.actual.tolist() == closes[origin.day + 1 : origin.day + 31].tolist()
+        after = closes[origin.day + 1 : origin.day + 31]
+        assert origin.actual.tolist() == after.tolist()
+        assert origin.peaks[-1] >= after.max()
+        assert (np.diff(origin.peaks) >= 0).all()
+
+
+def test_a_spike_is_no_peak() -> None:
+    line = 100 + 5 * DAYS
+    spiked = np.where(DAYS == 50, 9 * line, line)
+    days = Days((COUNT - 1) * DAY, line, spiked)
+    for origin in backtest(days, history_of(line, spiked)).origins:
+        assert origin.peaks.tolist() == origin.actual.tolist()
 
 
 def test_the_error_of_the_last_value_on_a_line_is_its_slope() -> None:
     line = 100 + 5 * DAYS
     tested = backtest(days_from(line), history_of(line, line))
     leads = [np.arange(1.0, min(30, 69 - day) + 1) for day in origins_of(line)]
-    expected = np.mean([np.mean(5 * lead / lead**0.8) for lead in leads])
+    expected = np.mean(np.concatenate([5 * lead / lead**0.8 for lead in leads]))
     assert tested.error(Model.LAST_VALUE) == pytest.approx(expected)
     assert tested.error(Model.LINEAR) == pytest.approx(0, abs=1e-9)
     assert tested.best(MODELS) is Model.LINEAR
@@ -90,7 +102,7 @@ def test_days_after_a_sudden_purge_do_not_choose_the_model() -> None:
     assert tested.error(Model.LAST_VALUE) < tested.error(Model.LINEAR)
     assert tested.best(MODELS) is Model.LINEAR
     # What the purge did to the level still widens the interval.
-    assert tested.absolute_errors(Model.LINEAR).min() < -50
+    assert min(each.min() for each in tested.level_errors(Model.LINEAR)) < -50
 
 
 def test_a_purge_on_the_day_after_an_origin_leaves_it_no_say() -> None:
@@ -103,7 +115,9 @@ def test_a_purge_on_the_day_after_an_origin_leaves_it_no_say() -> None:
 def test_days_after_a_change_of_growth_have_no_say_and_growth_by_a_share_is_none() -> None:
     changed = 5000 + 10 * DAYS + 20 * np.maximum(DAYS - 56, 0)
     origins = backtest(days_from(changed), history_of(changed, changed)).origins
-    assert [int(origin.foreseeable.sum()) for origin in origins] == [5, 10, 2, 7, 12, 17]
+    assert [int(origin.foreseeable.sum()) for origin in origins] == [
+        5, 10, 2, 7, 12, 17, 22, 27, 30, 30, 30,
+    ]  # fmt: skip
     shares = 100 * 1.02**DAYS
     assert last_change(np.diff(shares)) > 0
     origins = backtest(days_from(shares), history_of(shares, shares)).origins
@@ -139,7 +153,7 @@ def test_a_calendar_of_half_days_does_not_drift() -> None:
     levels = 500 + np.concatenate([[0.0], np.cumsum(increments)])
     path = cycle_ahead(history_of(levels, levels), 190)
     assert path is not None
-    assert int((np.diff(path.levels) < 0).sum()) == 20
+    assert int((np.diff(path.levels.values) < 0).sum()) == 20
 
 
 def test_a_purge_across_missing_days_is_one_purge() -> None:
@@ -164,7 +178,7 @@ def test_a_purge_by_size_comes_when_the_size_is_reached() -> None:
 
 
 def test_errors_grow_with_the_lead_to_the_power_of_four_fifths() -> None:
-    assert growth_of_error(np.array([1.0, 32.0])).tolist() == pytest.approx([1.0, 16.0])
+    assert growth_of_error(32)[[0, 31]].tolist() == pytest.approx([1.0, 16.0])
 
 
 def test_predict_linear_is_the_least_squares_line_over_its_window() -> None:

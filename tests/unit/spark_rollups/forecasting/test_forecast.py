@@ -55,7 +55,7 @@ def test_a_line_reaches_its_limit_on_its_day() -> None:
     assert found.level == 1790.0
     assert found.accuracy is not None
     assert found.accuracy.error == pytest.approx(0, abs=1e-9)
-    assert (found.accuracy.origins, found.accuracy.longest_lead_days) == (6, 30)
+    assert (found.accuracy.origins, found.accuracy.longest_lead_days) == (12, 30)
 
 
 def test_a_limit_beyond_the_horizon_is_not_reached_before_its_end() -> None:

@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bench.forecast_series import DAY_HOURS, Series, series_set
-from spark_rollups.forecasting.models.backtest import backtest, growth_of_error
+from bench.forecast.kinds import DAY_HOURS
+from bench.forecast.series import Series, series_set
+from spark_rollups.forecasting.models.backtest import backtest
 from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days
 from spark_rollups.forecasting.models.forecast import forecast
-from spark_rollups.forecasting.models.interval import Range, range_of
+from spark_rollups.forecasting.models.interval import (
+    Range,
+    band_of,
+    range_of,
+    shrunk_median,
+)
 from spark_rollups.forecasting.models.known_history import history_of
+from spark_rollups.forecasting.models.projected_path import Curve, Path, growth_of_error
 from spark_rollups.forecasting.models.result import Level
 from spark_rollups.metric_selection import FORECASTED
 from streamgauge.demo.history.recording import record
@@ -89,40 +96,57 @@ def test_of_the_demos_forecasts_of_a_month_ago_eight_of_ten_hold(until: date) ->
     assert sum(held) >= 9
 
 
-# --- where the width comes from -------------------------------------------------------------------
+# --- where the width and the place come from ------------------------------------------------------
 
 
 def restless(count: int) -> Floats:
     return np.asarray(500 + np.cumsum(np.random.default_rng(7).lognormal(1, 0.5, count)))
 
 
-def range_after(levels: Floats, days: int) -> tuple[Range, Floats]:
+def range_after(levels: Floats) -> tuple[Path, Range, list[Floats]]:
     """Of the linear model, and the errors that its backtest found."""
     history = history_of(levels, levels)
     tested = backtest(Days((len(levels) - 1) * DAY, levels, levels.copy()), history)
-    path = MODELS[Model.LINEAR](history, days)
+    path = MODELS[Model.LINEAR](history, 90)
     assert path is not None
-    return range_of(path, Model.LINEAR, tested), tested.absolute_errors(Model.LINEAR)
+    return path, range_of(path, Model.LINEAR, tested), tested.level_errors(Model.LINEAR)
 
 
-@pytest.mark.parametrize(("count", "widened"), [(24, 3.13), (30, 1.92), (35, 1.66), (70, 1.5)])
+@pytest.mark.parametrize(("count", "widened"), [(24, 2.71), (30, 1.66), (35, 1.44), (90, 1.2)])
 def test_the_fewer_origins_the_more_the_errors_are_widened(count: int, widened: float) -> None:
-    found, errors = range_after(restless(count), 1)
-    above = max(0.0, float(np.quantile(errors, 0.9)))
-    below = min(0.0, float(np.quantile(errors, 0.1)))
-    width = float(found.high[0] - found.low[0])
-    assert width == pytest.approx(widened * (above - below), rel=0.01)
+    _, found, errors = range_after(restless(count))
+    below, above = np.quantile(np.concatenate(errors), (0.1, 0.9))
+    width = found.levels.high - found.levels.low
+    expected = widened * (above - below) * growth_of_error(90)
+    assert width == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize(("count", "tested"), [(24, 10), (70, 30)])
-def test_beyond_the_longest_lead_that_was_tested_it_grows_as_a_wrong_slope_does(
-    count: int, tested: int
-) -> None:
-    found, _ = range_after(restless(count), 90)
-    width = found.high - found.low
-    within = np.arange(1.0, tested + 1)
-    assert width[:tested] == pytest.approx(width[0] * growth_of_error(within))
-    assert width[89] == pytest.approx(width[tested - 1] * 90 / tested)
+def test_the_path_is_moved_by_the_shrunk_median_of_its_errors() -> None:
+    path, found, errors = range_after(restless(90))
+    moved = found.levels.median - path.levels.values
+    assert shrunk_median(errors) != 0
+    assert moved == pytest.approx(shrunk_median(errors) * growth_of_error(90))
+
+
+def test_a_median_that_all_origins_share_is_not_shrunk_and_a_doubtful_one_is() -> None:
+    assert shrunk_median([np.full(30, 2.0)] * 12) == 2.0
+    doubtful = [np.full(30, 2.0 + off) for off in (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)]
+    noise = np.pi / 2 * 6 * (14 / 3) / 7
+    assert shrunk_median(doubtful) == pytest.approx(2 * 4 / (4 + noise))
+    assert shrunk_median([np.zeros(30)] * 2) == 0.0
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_errors_of_one_sign_put_the_path_inside_the_interval(relative: bool) -> None:
+    """A bound at no error would put the likely date at the edge of its range."""
+    curve = Curve(np.full(30, 100.0), np.ones(30), relative)
+    late = [np.linspace(0.1, 0.2, 30)] * 12
+    band = band_of(curve, late)
+    assert (band.low < band.median).all()
+    assert (band.median < band.high).all()
+    assert (band.low > 100).all()
+    middle = (band.median - band.low) / (band.high - band.low)
+    assert middle == pytest.approx(np.full(30, 0.5), abs=0.03)
 
 
 @pytest.mark.parametrize("place", [8, 16, 22])
@@ -134,7 +158,9 @@ def test_a_single_purge_does_not_bend_the_slope_of_theil_sen(place: int) -> None
     plain, bent = (MODELS[Model.THEIL_SEN](history_of(each, each), 30) for each in (levels, purged))
     assert plain is not None
     assert bent is not None
-    assert bent.levels[-1] - purged[-1] == pytest.approx(plain.levels[-1] - levels[-1], rel=0.1)
+    assert bent.levels.values[-1] - purged[-1] == pytest.approx(
+        plain.levels.values[-1] - levels[-1], rel=0.1
+    )
 
 
 def test_purges_that_recur_belong_to_the_slope_of_theil_sen() -> None:
@@ -142,4 +168,4 @@ def test_purges_that_recur_belong_to_the_slope_of_theil_sen() -> None:
     levels = 5000 + 10 * (day % 10) + day
     path = MODELS[Model.THEIL_SEN](history_of(levels, levels), 30)
     assert path is not None
-    assert path.levels[-1] - levels[-1] < 300
+    assert path.levels.values[-1] - levels[-1] < 300
