@@ -65,7 +65,7 @@ def _fetch_victoria(into: Path) -> None:
 
 def _print_version(program: Path) -> None:
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    print("  " + (done.stdout or done.stderr).partition("\n")[0][:76])
+    print(f"  {program.name}: {(done.stdout or done.stderr).partition(chr(10))[0][:60]}")
 
 
 def _ours(folder: Path, port: int) -> Sequence[str]:
