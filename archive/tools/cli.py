@@ -14,8 +14,9 @@ from archive.tools.command_line import TOOLS, parser
 from archive.tools.errors import ToolError
 from archive.wal.errors import WalError
 from streamgauge.serving.log_escape import one_line
+from streamgauge.serving.settings.errors import SettingsError
 
-_INPUT_ERRORS = (ToolError, ArchiveMissingError, StorageError, WalError)
+_INPUT_ERRORS = (SettingsError, ToolError, ArchiveMissingError, StorageError, WalError)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,24 +1,15 @@
-"""The command line of `streamgauge archive TOOL`. Imports the standard library only."""
+"""The command line of `streamgauge archive TOOL`. Imports no library, so that `--help` is fast."""
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
 from archive.tools.arguments import add_place, add_span
-from archive.tools.errors import ToolError
+from streamgauge.serving.settings.flags import FlagParser
 from streamgauge.serving.version import add_version
-
-
-class _Parser(ArgumentParser):
-    """Reports an error in one line that names the flag."""
-
-    def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
-        raise ToolError(f"{named[1]}: {named[2]}" if named else message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +21,7 @@ class Tool:
 
 
 def parser() -> ArgumentParser:
-    made = _Parser(prog="streamgauge archive", allow_abbrev=False)
+    made = FlagParser(prog="streamgauge archive", allow_abbrev=False)
     add_version(made)
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, tool in TOOLS.items():

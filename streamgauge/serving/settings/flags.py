@@ -60,7 +60,7 @@ class FlagParser(argparse.ArgumentParser):
     """Reports an error in one line that names the flag, like every configuration error."""
 
     def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (--[a-z.-]+)(?:/\S+)?: (.*)", message)
+        named = re.fullmatch(r"argument (-?-?[\w.-]+)(?:/\S+)?: (.*)", message)
         if named:
             raise SettingsError(named[1], "", named[2])
         raise SettingsError("command line", "", message)
