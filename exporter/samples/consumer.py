@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
 
 from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
 from exporter.samples.info_metrics import InfoCache
-from exporter.samples.rows import down_value
+from exporter.samples.rows import down_value, each
 from exporter.signals.clock import on_exporter_clock
 
 Key = tuple[str, str, str]
 
 
-def consumer_key(row: Consumer) -> Key:
-    return (row.account, row.stream, row.name)
+consumer_key: Callable[[Consumer], Key] = attrgetter("account", "stream", "name")
 
 
 def consumer_columns(
@@ -40,23 +41,23 @@ def consumer_columns(
 
 
 def _state(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_NUM_PENDING, heads, (c.num_pending for c in rows))
-    yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, (c.num_ack_pending for c in rows))
-    yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, (c.num_redelivered for c in rows))
-    yield Column(catalog.CONSUMER_NUM_WAITING, heads, (c.num_waiting for c in rows))
+    yield Column(catalog.CONSUMER_NUM_PENDING, heads, each(rows, "num_pending"))
+    yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, each(rows, "num_ack_pending"))
+    yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, each(rows, "num_redelivered"))
+    yield Column(catalog.CONSUMER_NUM_WAITING, heads, each(rows, "num_waiting"))
     backlog = (c.num_pending + c.num_ack_pending for c in rows)
     yield Column(catalog.CONSUMER_BACKLOG_MESSAGES, heads, backlog)
-    yield Column(catalog.CONSUMER_DELIVERIES, heads, (c.delivered_consumer_seq for c in rows))
-    position = (c.delivered_stream_seq for c in rows)
+    yield Column(catalog.CONSUMER_DELIVERIES, heads, each(rows, "delivered_consumer_seq"))
+    position = each(rows, "delivered_stream_seq")
     yield Column(catalog.CONSUMER_DELIVERED_STREAM_SEQ, heads, position)
     yield Column(catalog.CONSUMER_PUSH_BOUND, heads, (_push_bound(c) for c in rows))
     yield Column(catalog.CONSUMER_EXHAUSTED_MESSAGES, heads, (exhausted(c) for c in rows))
 
 
 def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
-    floor = (c.ack_floor_stream_seq for c in rows)
+    floor = each(rows, "ack_floor_stream_seq")
     yield Column(catalog.CONSUMER_ACK_FLOOR_STREAM_SEQ, heads, floor)
-    floor = (c.ack_floor_consumer_seq for c in rows)
+    floor = each(rows, "ack_floor_consumer_seq")
     yield Column(catalog.CONSUMER_ACK_FLOOR_CONSUMER_SEQ, heads, floor)
 
 
@@ -79,22 +80,29 @@ def _pauses(
         return
     paused = (int(c.paused) if consumer_key(c) in ever_paused else None for c in rows)
     yield Column(catalog.CONSUMER_PAUSED, heads, paused)
-    left = (c.pause_remaining_seconds for c in rows)
+    left = each(rows, "pause_remaining_seconds")
     yield Column(catalog.CONSUMER_PAUSE_REMAINING_SECONDS, heads, left)
 
 
 def _configuration(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
-    most = (c.config.max_ack_pending if c.config else None for c in rows)
+    configs = list(each(rows, "config"))
+
+    def settings(name: str) -> Iterator[Any]:
+        if all(configs):
+            return each(configs, name)
+        return (None if config is None else getattr(config, name) for config in configs)
+
+    most = settings("max_ack_pending")
     yield Column(catalog.CONSUMER_MAX_ACK_PENDING, heads, most)
-    wait = (c.config.ack_wait_seconds if c.config else None for c in rows)
+    wait = settings("ack_wait_seconds")
     yield Column(catalog.CONSUMER_ACK_WAIT_SECONDS, heads, wait)
-    tries = (c.config.max_deliver if c.config else None for c in rows)
+    tries = settings("max_deliver")
     yield Column(catalog.CONSUMER_MAX_DELIVER, heads, tries)
-    pulls = (c.config.max_waiting if c.config else None for c in rows)
+    pulls = settings("max_waiting")
     yield Column(catalog.CONSUMER_MAX_WAITING, heads, pulls)
     steps = (len(c.config.backoff_seconds) or None if c.config else None for c in rows)
     yield Column(catalog.CONSUMER_BACKOFF_STEPS, heads, steps)
-    horizon = (c.config.retry_horizon_seconds if c.config else None for c in rows)
+    horizon = settings("retry_horizon_seconds")
     yield Column(catalog.CONSUMER_RETRY_HORIZON_SECONDS, heads, horizon)
     limits = [
         (extend_head(head, ("limit",), (name,)), value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import add
-from typing import Generic, TypeVar
+from operator import add, attrgetter
+from typing import Any, Generic, TypeVar
 
 from exporter.exposition.text_format import label_head
 from exporter.model import MALFORMED, Consumer, Stream
@@ -44,7 +44,8 @@ class RowCache(Generic[Row, Key]):
     _heads: list[str] = field(default_factory=list)
 
     def table(self, rows: Iterable[Row]) -> Table[Row, Key]:
-        by_key = {self.identity(row): row for row in rows}
+        rows = tuple(rows)
+        by_key = dict(zip(map(self.identity, rows), rows, strict=True))
         ordered = self._in_cached_order(by_key)
         if ordered is None:
             self._arrange(by_key)
@@ -80,6 +81,11 @@ class JoinedHeads:
 
     def __iter__(self) -> Iterator[str]:
         return map(add, self.heads, self.endings)
+
+
+def each(rows: Iterable[object], name: str) -> Iterator[Any]:
+    """That attribute of all rows, without a Python step for each."""
+    return map(attrgetter(name), rows)
 
 
 def known_rows(

@@ -126,17 +126,20 @@ def _began(state: ConsumerState, observation: Observation) -> int | None:
 
 def _point(state: ConsumerState, observation: Observation) -> Point:
     row, events = observation.row, observation.events
-    can_lose = not observation.view.shape.overwrites
+    lost = upper = 0
+    # As for most consumers, nothing was ever counted.
+    if state.events is not None and not observation.view.shape.overwrites:
+        lost, upper = state.lost, state.lost_upper - state.unexplained
     return Point(
         observation.now,
         row.delivered_consumer_seq,
         state.redeliveries,
-        state.lost if can_lose else 0,
+        lost,
         row.num_pending + row.num_ack_pending,
         row.ack_floor_consumer_seq,
         events.acks.get(state.key),
         events.naks.get(state.key, 0),
-        state.lost_upper - state.unexplained if can_lose else 0,
+        upper,
     )
 
 
@@ -160,10 +163,11 @@ def _result(
     )
     can_lose, counted = not view.shape.overwrites, state.nothing_missing
     lag, lag_exact, blocking = _lag(state.key, observation, derived)
+    recreated, moved, lost, upper, purged = state.totals
     return ConsumerSignals(
         state.redeliveries,
-        state.total(catalog.CONSUMER_RECREATED),
-        state.total(catalog.CONSUMER_LEADER_CHANGES),
+        recreated,
+        moved,
         state.verdict,
         state.verdict_since,
         redelivery_ratio(first, derived.point),
@@ -171,8 +175,8 @@ def _result(
         _cause(state, observation, derived)
         if derived.point.redeliveries > first.redeliveries
         else None,
-        state.lost if can_lose else None,
-        state.purged if can_lose else None,
+        lost if can_lose else None,
+        purged if can_lose else None,
         accounting.waiting_loss(row) if can_lose and counted else None,
         int(now - state.lost_bounded > WINDOW_SECONDS) if can_lose else None,
         lag,
@@ -190,7 +194,7 @@ def _result(
         ack_floor.gap_ratio(row),
         state.conditions,
         missing,
-        state.lost_upper if can_lose else None,
+        upper if can_lose else None,
     )
 
 

@@ -173,8 +173,12 @@ class SignalState:
         # Events may add to the rows of these consumers.
         with_events = events.counts.keys() | events.exhausted.keys()
         found: dict[ConsumerKey, ConsumerSignals] = {}
+        account = stream = view = None
         for row in snapshot.consumers:
             key = (row.account, row.stream, row.name)
+            if row.stream != stream or row.account != account:  # rows of a stream follow each other
+                account, stream = row.account, row.stream
+                view = views.get((account, stream))
             state = states.get(key)
             if state is None:
                 state = states[key] = ConsumerState(key)
@@ -182,7 +186,6 @@ class SignalState:
             seen, state.seen = state.seen, now
             if seen < previous:
                 state.missed = True
-            view = views.get((row.account, row.stream))
             # The key object of the state: one for all polls instead of a new one per poll.
             if view is None or not row.up:
                 state.missed |= view is not None
@@ -190,9 +193,11 @@ class SignalState:
             else:
                 if state.row is None:
                     state.add(catalog.CONSUMER_RECREATED, self._is_back_recreated(row), now)
-                observation = Observation(row, view, now, events, clocks)
-                found[state.key] = _signals(
-                    state, observation, seen, row_only=key not in with_events
+                result = None
+                if not with_events or key not in with_events:
+                    result = _reused(state, row, view, now, seen, events)
+                found[state.key] = result or consumer_signals(
+                    state, Observation(row, view, now, events, clocks)
                 )
         return found
 
@@ -250,19 +255,20 @@ class SignalState:
         }
 
 
-def _signals(
-    state: ConsumerState, observation: Observation, seen: float, *, row_only: bool
-) -> ConsumerSignals:
-    """Reuses the result of the previous poll where possible.
-
-    `seen`: time of the previous poll; `row_only`: no events are known for the consumer.
-    """
-    result = None
-    if row_only and state.idle:
-        result = idle_signals(state, observation.row, observation.view)
-    elif row_only and seen <= observation.now < state.valid_until:
-        result = unchanged_signals(state, observation)
-    return consumer_signals(state, observation) if result is None else result
+def _reused(
+    state: ConsumerState,
+    row: Consumer,
+    view: StreamView,
+    now: float,
+    seen: float,
+    events: EventsInput,
+) -> ConsumerSignals | None:
+    """The result of the previous poll, at `seen`, where it still holds."""
+    if state.idle:
+        return idle_signals(state, row, view)
+    if seen <= now < state.valid_until:
+        return unchanged_signals(state, row, view, now, events)
+    return None
 
 
 def _events_of(states: Mapping[Key, State], now: float) -> dict[Key, Events]:

@@ -216,8 +216,17 @@ class ConsumerState(EventCounters, gc=False):
         return self.total(catalog.CONSUMER_LOST_MESSAGES_UPPER)
 
     @property
-    def purged(self) -> int:
-        return self.total(catalog.CONSUMER_PURGED_MESSAGES)
+    def totals(self) -> tuple[int, int, int, int, int]:
+        """Recreated, leader changes, lost at least and at most, purged."""
+        if self.events is None:
+            return 0, 0, 0, 0, 0
+        return (
+            self.total(catalog.CONSUMER_RECREATED),
+            self.total(catalog.CONSUMER_LEADER_CHANGES),
+            self.lost,
+            self.lost_upper,
+            self.total(catalog.CONSUMER_PURGED_MESSAGES),
+        )
 
     def note_gone(self, lost: int, lost_most: int, purged: int, now: float) -> None:
         """Adds messages that were removed before their first delivery."""

@@ -14,6 +14,7 @@ from exporter.model import Consumer
 from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.rules import seconds_to_deadlines
+from exporter.signals.events_input import EventsInput
 from exporter.signals.lag import lag_seconds
 from exporter.signals.loss.counters import nothing_missing
 from exporter.signals.results import ConsumerSignals
@@ -47,18 +48,20 @@ def idle_signals(state: ConsumerState, row: Consumer, view: StreamView) -> Consu
     return state.result
 
 
-def unchanged_signals(state: ConsumerState, observation: Observation) -> ConsumerSignals | None:
+def unchanged_signals(
+    state: ConsumerState, row: Consumer, view: StreamView, now: float, events: EventsInput
+) -> ConsumerSignals | None:
     """The previous result with new ages; None if more than ages may have changed."""
-    row, before = observation.row, state.row
+    before = state.row
     if (
         before is None
         or not _same_position(before, row)
         or not _same_backlog(before, row)
-        or not _stream_unchanged(state, row, observation.view)
-        or _has_new_events(state, observation)
+        or not _stream_unchanged(state, row, view)
+        or _has_new_events(state, events)
     ):
         return None
-    return _with_new_ages(state, observation)
+    return _with_new_ages(state, row, view, now)
 
 
 def _same_position(before: Consumer, row: Consumer) -> bool:
@@ -101,9 +104,11 @@ def _stream_unchanged(state: ConsumerState, row: Consumer, view: StreamView) -> 
     return state.nothing_missing is nothing_missing(state, row, view, reached)
 
 
-def _has_new_events(state: ConsumerState, observation: Observation) -> bool:
+def _has_new_events(state: ConsumerState, events: EventsInput) -> bool:
     """Whether events add something to the row."""
-    key, events, newest = state.key, observation.events, state.window.points[-1]
+    key, newest = state.key, state.window.points[-1]
+    if not (events.lags or events.acks or events.naks):
+        return newest.acks is not None or newest.naks != 0
     return (
         key in events.lags
         or events.acks.get(key) != newest.acks
@@ -111,11 +116,12 @@ def _has_new_events(state: ConsumerState, observation: Observation) -> bool:
     )
 
 
-def _with_new_ages(state: ConsumerState, observation: Observation) -> ConsumerSignals | None:
+def _with_new_ages(
+    state: ConsumerState, row: Consumer, view: StreamView, now: float
+) -> ConsumerSignals | None:
     result, floor, deliveries = state.result, state.floor, state.deliveries
     if result is None or floor is None or deliveries is None:
         return None
-    row, view, now = observation.row, observation.view, observation.now
     unfinished = result.unfinished_seq
     state.row = row
     # Without pending messages, the stall starts now.
