@@ -11,6 +11,7 @@ from exporter.model import Stream, StreamConfig, StreamOrigin
 from exporter.samples.info_metrics import InfoCache
 from exporter.samples.rows import down_value
 from exporter.signals.clock import on_exporter_clock
+from exporter.signals.retention import size_ratios
 
 Key = tuple[str, str]
 Rows = Sequence[tuple[Stream, str]]  # with their heads
@@ -102,10 +103,7 @@ def _fill(rows: Rows, offsets: Mapping[str, float], now: float) -> Iterator[Colu
 def _ratios(
     row: Stream, config: StreamConfig, offsets: Mapping[str, float], now: float
 ) -> Iterator[tuple[str, float]]:
-    if config.max_bytes:
-        yield "bytes", row.bytes / config.max_bytes
-    if config.max_messages:
-        yield "messages", row.messages / config.max_messages
+    yield from size_ratios(row, config)
     if config.max_consumers:
         yield "consumers", row.consumers / config.max_consumers
     first = on_exporter_clock(row.first_time, row.leader, offsets)

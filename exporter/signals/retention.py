@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from exporter.model import Stream, StreamConfig
 from exporter.signals.lag import StreamTimes
 
@@ -22,6 +24,14 @@ def headroom_ratio(unfinished: int | None, stream: Stream) -> float | None:
         return None
     span = stream.last_seq - stream.first_seq + 1
     return max(0.0, min(1.0, (unfinished - stream.first_seq) / span))
+
+
+def size_ratios(stream: Stream, config: StreamConfig) -> Iterator[tuple[str, float]]:
+    """Used share of each limit of size, by its name."""
+    if config.max_bytes:
+        yield "bytes", stream.bytes / config.max_bytes
+    if config.max_messages:
+        yield "messages", stream.messages / config.max_messages
 
 
 def used_share(

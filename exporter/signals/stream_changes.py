@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from math import inf
 
 from msgspec import Struct
 
@@ -156,17 +157,16 @@ def _by_limits(config: StreamConfig, before: Stream, now: Stream, polls: PollTim
 
 def _by_age(config: StreamConfig, before: Stream, now: Stream, polls: PollTimes) -> int:
     # An empty stream may have stored and expired messages since.
-    first = polls.since if before.messages == 0 else _seconds(before.first_time)
+    first = polls.since
+    if before.messages:
+        stored = before.first_time
+        first = -inf if stored is None else stored.timestamp()
     kept_since = polls.now + _EXPIRY_SLACK_SECONDS - (config.max_age_seconds or 0.0)
     if first > kept_since:
         return 0
     # Messages of an origin keep its times, which may be in another order.
     young = None if config.mirror or config.sourced else polls.stored_after(kept_since)
     return (now.last_seq + 1 if young is None else young) - before.first_seq
-
-
-def _seconds(moment: datetime | None) -> float:
-    return float("-inf") if moment is None else moment.timestamp()
 
 
 def _full_of_bytes(before: Stream, now: Stream, stored: int, max_bytes: int) -> bool:

@@ -12,6 +12,7 @@ from exporter.signals.conditions.fill_trend import FillTrend
 from exporter.signals.conditions.held import Held, still_held
 from exporter.signals.conditions.words import Reason, Unjudged
 from exporter.signals.events_input import StreamKey
+from exporter.signals.retention import size_ratios
 
 NO_LEADER = "no_leader"
 FULL = "full"
@@ -125,12 +126,7 @@ def fill_ratio(row: Stream) -> float | None:
     config = row.config
     if config is None or config.discard != "new":
         return None
-    ratios = []
-    if config.max_bytes:
-        ratios.append(row.bytes / config.max_bytes)
-    if config.max_messages:
-        ratios.append(row.messages / config.max_messages)
-    return max(ratios, default=None)
+    return max((ratio for _, ratio in size_ratios(row, config)), default=None)
 
 
 def _has_diverged(row: Stream, divergence: tuple[tuple[str, int], ...]) -> bool:
