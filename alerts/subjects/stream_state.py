@@ -16,6 +16,7 @@ from alerts.queries import (
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
 from exporter import catalog
+from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 from streamgauge.promql.functions import rename_label, with_label
 
@@ -162,19 +163,31 @@ UNREAD = Alert(
 )
 
 
-def _findings(severity: str) -> Expression:
-    by = (*catalog.STREAM, "check")
-    return latest(catalog.STREAM_CONFIG_FINDINGS, by=by, severity=severity)
+def _findings(metric: Metric) -> Expression:
+    by = tuple(label for label in metric.labels if label != "severity")
+    found = [latest(metric, by=by, severity=severity) > 0 for severity in ("warn", "crit")]
+    return found[0].or_(found[1])
+
+
+_NAMED = (
+    "{{ if $labels.stream }}Stream {{ $labels.stream }} (account {{ $labels.account }}, "
+    "{{ else if $labels.server }}Server {{ $labels.server }} ("
+    "{{ else if $labels.account }}Account {{ $labels.account }} ("
+    "{{ else }}The meta group ({{ end }}system {{ $labels.system }})"
+)
 
 
 CONFIG_FINDING = Alert(
     name="ConfigFinding",
     severity=Severity.INFO,
-    when=(_findings("warn") > 0).or_(_findings("crit") > 0),
+    when=_findings(catalog.STREAM_CONFIG_FINDINGS)
+    .or_(_findings(catalog.SERVER_CONFIG_FINDING))
+    .or_(_findings(catalog.ACCOUNT_CONFIG_FINDING))
+    .or_(_findings(catalog.META_CONFIG_FINDING)),
     for_="1h",
     summary="The audit found a harmful setting.",
-    description=f"{STREAM}: {NUMBER} of its assets fail the check {{{{ $labels.check }}}} of the "
-    "audit.",
+    description=f"{_NAMED} fails the check {{{{ $labels.check }}}} of the audit"
+    "{{ with $labels.stream }}, with " + NUMBER + " of its assets{{ end }}.",
     condition="A check of the audit with severity warn or crit fails.",
     board=Board.STREAM,
 )

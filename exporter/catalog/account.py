@@ -70,5 +70,4 @@ ADVISORIES = _account("advisories_total",
 ACCOUNT_CONFIG_FINDING = _account("account_config_finding",
     "1 for each audit check that this account fails. "
     "The label check is the permanent code of the check.",
-    labels=(*ACCOUNT, "check", "severity"), kind=Kind.INFO, origin=Origin.DERIVED,
-    purpose="Shows operators findings that no stream or consumer has.")
+    labels=(*ACCOUNT, "check", "severity"), kind=Kind.INFO, origin=Origin.DERIVED)

@@ -109,8 +109,7 @@ SERVER_API_INFLIGHT = _server("server_api_inflight",
 SERVER_CONFIG_FINDING = _server("server_config_finding",
     "1 for each audit check that this server fails. "
     "The label check is the permanent code of the check.",
-    labels=(*SERVER, "check", "severity"), kind=Kind.INFO, origin=_DERIVED,
-    purpose="Shows operators findings that no stream or consumer has.")
+    labels=(*SERVER, "check", "severity"), kind=Kind.INFO, origin=_DERIVED)
 SERVER_INFO = _server("server_info",
     "Properties of the server as labels; the value is always 1.",
     labels=(*SERVER, "version", "cluster", "domain", "jetstream", "api_level"),
@@ -138,8 +137,7 @@ META_REPLICA_LAG = _meta("meta_replica_lag",
 META_CONFIG_FINDING = _meta("meta_config_finding",
     "1 for each audit check that the meta group, or the system as a whole, fails. "
     "The label check is the permanent code of the check.",
-    labels=(*SYSTEM, "check", "severity"), kind=Kind.INFO, origin=_DERIVED,
-    purpose="Shows operators findings that no stream or consumer has.")
+    labels=(*SYSTEM, "check", "severity"), kind=Kind.INFO, origin=_DERIVED)
 META_SNAPSHOT_SECONDS = _meta("meta_snapshot_seconds",
     "Duration of the meta leader's last snapshot. "
     "Absent on servers that do not report it, and before the first snapshot.",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from support.promtool.alert_row import (
+    ACCOUNT,
     KEY_VALUE,
     OBJECTS,
+    SERVER,
     STREAM,
+    SYSTEM,
     Row,
     after,
     began,
@@ -177,7 +180,7 @@ STATE = (
                 'stream_config_findings{check="dupe-window-short",severity="info"}': 2,
             }
         },
-        values="2;",
+        values="!+2;",
     ),
     Row(
         "ConfigFinding",
@@ -187,7 +190,37 @@ STATE = (
         calm={'stream_config_findings{check="interest-orphan",severity="crit"}': 0},
         every="1m",
         labels={"check": "interest-orphan"},
-        values="2;",
+        values="!+2;",
+    ),
+    Row(
+        "ConfigFinding",
+        SERVER,
+        case="of a server",
+        bad={'server_config_finding{check="version-known-bad",severity="warn"}': 1},
+        calm={'server_config_finding{check="version-known-bad",severity="warn"}': 0},
+        every="1m",
+        labels={"check": "version-known-bad"},
+        values=";",
+    ),
+    Row(
+        "ConfigFinding",
+        ACCOUNT,
+        case="of a account",
+        bad={'account_config_finding{check="account-overcommitted",severity="warn"}': 1},
+        calm={'account_config_finding{check="account-overcommitted",severity="warn"}': 0},
+        every="1m",
+        labels={"check": "account-overcommitted"},
+        values=";",
+    ),
+    Row(
+        "ConfigFinding",
+        SYSTEM,
+        case="of a meta",
+        bad={'meta_config_finding{check="meta-even",severity="warn"}': 1},
+        calm={'meta_config_finding{check="meta-even",severity="warn"}': 0},
+        every="1m",
+        labels={"check": "meta-even"},
+        values="",
     ),
 )
 
