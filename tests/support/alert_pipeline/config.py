@@ -22,7 +22,7 @@ SCRAPE_SECONDS: Final = 1
 EXPORTER: Final = """\
 web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
-timeout: {seconds}s
+timeout: {timeout}s
 detail: full
 systems:
   - name: {system}

@@ -104,15 +104,17 @@ class ExporterChild:
 
 
 @asynccontextmanager
-async def pipeline(folder: Path, urls: Sequence[str], tempo: Tempo) -> AsyncIterator[Pipeline]:
-    """All processes run and the watchdog was received when the block starts; all end with it."""
+async def pipeline(
+    folder: Path, urls: Sequence[str], tempo: Tempo, timeout: float = POLL_SECONDS
+) -> AsyncIterator[Pipeline]:
+    """`timeout`: seconds of one poll. All processes run and the watchdog was received when the block starts; all end with it."""
     programs = await asyncio.to_thread(prometheus)
     if programs is None:
         raise ProgramMissingError("prometheus: cannot be had on this machine")
     async with AsyncExitStack() as stack:
         inbox, webhook = await stack.enter_async_context(listening())
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        exporter = await stack.enter_async_context(_exporter(folder, urls))
+        exporter = await stack.enter_async_context(_exporter(folder, urls, timeout))
         config = folder / "alertmanager.yml"
         text = await asyncio.to_thread(alertmanager_configuration, webhook)
         await asyncio.to_thread(config.write_text, text)
@@ -132,9 +134,13 @@ def _write_rules(folder: Path, terms: RenderOptions) -> None:
 
 
 @asynccontextmanager
-async def _exporter(folder: Path, urls: Sequence[str]) -> AsyncIterator[ExporterChild]:
+async def _exporter(
+    folder: Path, urls: Sequence[str], timeout: float
+) -> AsyncIterator[ExporterChild]:
     port, config = free_ports(1)[0], folder / "exporter.yml"
-    text = EXPORTER.format(port=port, seconds=POLL_SECONDS, system=SYSTEM, urls=", ".join(urls))
+    text = EXPORTER.format(
+        port=port, seconds=POLL_SECONDS, timeout=timeout, system=SYSTEM, urls=", ".join(urls)
+    )
     await asyncio.to_thread(config.write_text, text)
     exporter = ExporterChild(Child("exporter", folder / "exporter.log"), port, config)
     try:
