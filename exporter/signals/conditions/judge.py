@@ -22,7 +22,7 @@ def judge(evidence: Evidence, held: Held) -> tuple[Held, Unjudged]:
     _note(found, Condition.LOSING_MESSAGES, rules.losing_since(evidence))
     looping = rules.looping_since(evidence, held=Condition.REDELIVERY_LOOP in before)
     _note(found, Condition.REDELIVERY_LOOP, looping)
-    _note(found, Condition.FALLING_BEHIND, evidence.behind_since)
+    _note(found, Condition.FALLING_BEHIND, rules.behind_since(evidence))
     if evidence.push is not None:
         worker = Condition.NOT_BOUND if evidence.push else Condition.NO_WORKER_PULLS
         _note(found, worker, rules.no_worker_since(evidence))

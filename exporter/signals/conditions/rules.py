@@ -136,6 +136,15 @@ def _no_worker_deadline(evidence: Evidence) -> float:
     return deadline
 
 
+def behind_since(evidence: Evidence) -> float | None:
+    """The backlog grows. Between two visits of a worker that the owner declares, it has to."""
+    since, schedule = evidence.behind_since, evidence.schedule
+    if since is None or schedule is None:
+        return since
+    expected = schedule.expected_since(evidence.now.at) if schedule.cron else None
+    return None if expected is None else max(since, expected)
+
+
 def is_idle(evidence: Evidence) -> bool:
     return evidence.now.backlog == 0 and evidence.now.deliveries == evidence.past[0].deliveries
 

@@ -150,6 +150,12 @@ TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
         Verdict.NO_WORKER_PULLS,
     ),
     (
+        "a backlog grows between two workers of the owner's schedule",
+        evidence(behind_since=NOW - 600.0, num_pending=5, schedule=HOURLY),
+        {},
+        Verdict.OK,
+    ),
+    (
         "no worker pulls outside the owner's schedule",
         evidence(num_pending=5, reachable=False, undelivered=3601.0, schedule=NEVER_NOW),
         {},
