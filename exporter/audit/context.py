@@ -80,6 +80,8 @@ class MessageSample:
 
     read: int
     with_id: int  # with a Nats-Msg-Id header
+    repeated: int = 0  # with an id that another one has: stored although it is a duplicate
+    renamed: int = 0  # with the subject and the payload of another one, and another id
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Subject
-from exporter.audit.context import AuditContext
+from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.facts import dedupe
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
@@ -19,6 +19,11 @@ def find(context: AuditContext) -> Iterator[Finding]:
         if window is None or config.mirror or config.kind != "stream":
             continue
         if _is_clipped(config, window) and config.notes.publish_retry_horizon is None:
+            continue
+        sample = (context.messages or {}).get(stream_key(row))
+        if sample is not None and sample.repeated:
+            again = f"{sample.repeated:,} of the last {sample.read:,} messages have an id again"
+            yield stream_finding(row, f"window {duration(window)}, {again}", Severity.WARN)
             continue
         horizon = context.publish_retry_horizon(config)
         if window < horizon:
@@ -43,7 +48,8 @@ CHECK = Check(
         "The stream is not a mirror, bucket or object store, and its duplicate window is below "
         "the retry horizon of publishers (metadata io.streamgauge.publish-retry-horizon, default "
         "120 s). If max_age limits the window, only a horizon in the metadata counts. Warn where "
-        "deduplication is used."
+        "deduplication is used. Also warn if sampled messages have the same id: they were stored "
+        "although they are duplicates."
     ),
     why="After an outage, retries are stored a second time, although they carry an id.",
     remedy=(

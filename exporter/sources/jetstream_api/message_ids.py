@@ -1,11 +1,12 @@
-"""Counts how many of a stream's last messages have a Nats-Msg-Id header.
+"""Counts how many of a stream's last messages have a Nats-Msg-Id header, and how many repeat another.
 
-Only the headers of a message are decoded, and nothing of it is stored.
+Only headers are decoded. Ids and payloads are compared within one sample, and nothing is stored.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,13 +25,16 @@ from exporter.subscription_counts import StreamKey
 
 MESSAGES_PER_STREAM = 20
 MOST_STREAMS = 500
-_ID_HEADER = b"\r\nnats-msg-id:"
+_COMPARED = 24  # 16 bytes in base64: shorter payloads are often equal
+_ID_HEADER = re.compile(rb"\r\nNats-Msg-Id:([^\r\n]*)", re.IGNORECASE)
 
 
 class _Message(Struct, gc=False):
-    """The payload is not declared, so it is never decoded."""
+    """The payload stays as it is encoded: it is only compared."""
 
+    subject: str = ""
     hdrs: str = ""
+    data: str = ""
 
 
 class _GotMessage(Struct, gc=False):
@@ -46,7 +50,7 @@ class MessageIds:
     async def read(
         self, streams: Iterable[Stream], context: RequestContext
     ) -> tuple[dict[StreamKey, MessageSample], RequestError | None]:
-        """For streams with messages and a duplicate window; the error names what is missing."""
+        """For streams with messages and a duplicate window or sources; the error names gaps."""
         found: dict[StreamKey, MessageSample] = {}
 
         async def one(row: Stream) -> None:
@@ -63,16 +67,15 @@ class MessageIds:
         return found, error
 
     async def _sample(self, row: Stream, context: RequestContext) -> MessageSample:
-        read = with_id = 0
         first = max(row.first_seq, row.last_seq - MESSAGES_PER_STREAM + 1)
-        for seq in range(row.last_seq, first - 1, -1):
-            headers = await self._headers(row.name, seq, context)
-            if headers is not None:
-                read += 1
-                with_id += _ID_HEADER in headers.lower()
-        return MessageSample(read, with_id)
+        messages = [
+            message
+            for seq in range(row.last_seq, first - 1, -1)
+            if (message := await self._message(row.name, seq, context)) is not None
+        ]
+        return _compared(messages)
 
-    async def _headers(self, stream: str, seq: int, context: RequestContext) -> bytes | None:
+    async def _message(self, stream: str, seq: int, context: RequestContext) -> _Message | None:
         """None when the message is no longer stored."""
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
         request = msgspec.json.encode({"seq": seq})
@@ -82,7 +85,23 @@ class MessageIds:
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
-        return base64.b64decode(got.message.hdrs) if got.message else None
+        return got.message
+
+
+def _compared(messages: list[_Message]) -> MessageSample:
+    ids = [found for each in messages if (found := _id(each)) is not None]
+    contents = [
+        (each.subject, each.data, found)
+        for each in messages
+        if len(each.data) >= _COMPARED and (found := _id(each)) is not None
+    ]
+    renamed = len(set(contents)) - len({(subject, data) for subject, data, _ in contents})
+    return MessageSample(len(messages), len(ids), len(ids) - len(set(ids)), renamed)
+
+
+def _id(message: _Message) -> bytes | None:
+    found = _ID_HEADER.search(base64.b64decode(message.hdrs))
+    return found[1].strip() if found else None
 
 
 def _is_sampled(row: Stream) -> bool:
@@ -91,6 +110,6 @@ def _is_sampled(row: Stream) -> bool:
         row.up
         and row.messages > 0
         and config is not None
-        and config.duplicate_window_seconds is not None
+        and (config.duplicate_window_seconds is not None or config.sourced)
         and not config.mirror
     )

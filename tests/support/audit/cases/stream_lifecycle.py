@@ -140,6 +140,18 @@ DUPLICATES: Final = (
         with_ids(2_236_962),
         "512 MiB on each replica",
     ),
+    Case(
+        "ids-unstable",
+        stream_context(sample={KEY: MessageSample(20, 20, renamed=2)}),
+        stream_context(sample={KEY: MessageSample(20, 20, renamed=1)}),
+        "2 of the last 20 messages repeat another one with another id",
+    ),
+    Case(
+        "dupe-window-short",
+        stream_context(sample={KEY: MessageSample(20, 20, repeated=1)}, **window(120.0)),
+        stream_context(sample={KEY: MessageSample(20, 20)}, **window(120.0)),
+        "1 of the last 20 messages have an id again",
+    ),
     Case("ids-missing", sampled(98, 1), sampled(99, 1), "98 of the last 100"),
     Case("ids-missing", sampled(0, **window(121.0)), sampled(0, **window(120.0)), "0 of the last"),
 )

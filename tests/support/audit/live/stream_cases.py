@@ -71,6 +71,14 @@ async def publish_with_ids(api: Api, name: str) -> None:
         await api.jetstream.publish(f"{name}.0", b"x", headers=headers)
 
 
+async def retry_with_other_ids(api: Api, name: str) -> None:
+    for number in range(6):
+        headers = {"Nats-Msg-Id": f"attempt-{number}"}
+        await api.jetstream.publish(
+            f"{name}.0", b"order %d of 3 messages" % (number // 2), headers=headers
+        )
+
+
 def filtered(code: str, last_word: str) -> Config:
     return {"filter_subject": f"{code}.{last_word}"}
 
@@ -122,6 +130,11 @@ ROWS: Final = (
         "ids-missing",
         Asset({"duplicate_window": 5 * MINUTE}, messages=5),
         Asset({"duplicate_window": 5 * MINUTE}, then=publish_with_ids),
+    ),
+    Row(
+        "ids-unstable",
+        Asset({"duplicate_window": 2 * MINUTE}, then=retry_with_other_ids),
+        Asset({"duplicate_window": 2 * MINUTE}, then=publish_with_ids),
     ),
     pair("no-ack", {"no_ack": True}, {"no_ack": False}),
     Row("abandoned-kept", Asset(QUEUE, {"max_deliver": 3}), Asset(QUEUE, {})),

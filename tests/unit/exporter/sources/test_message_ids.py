@@ -24,8 +24,12 @@ WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"
 class Handler:
     """Responds like the leader of each stream, and records the requests."""
 
-    def __init__(self, headers: Callable[[int], bytes | None]) -> None:
-        self._headers = headers
+    def __init__(
+        self,
+        headers: Callable[[int], bytes | None],
+        content: Callable[[int], dict[str, str]] = lambda _: {},
+    ) -> None:
+        self._headers, self._content = headers, content
         self.requested: list[int] = []
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
@@ -36,7 +40,8 @@ class Handler:
         found = self._headers(seq)
         response: Mapping[str, Any] = {"error": {"code": 404, "description": "no message found"}}
         if found is not None:
-            response = {"message": {"seq": seq, "hdrs": base64.b64encode(found).decode()}}
+            encoded = base64.b64encode(found).decode()
+            response = {"message": {"seq": seq, "hdrs": encoded, **self._content(seq)}}
         return Reply(json.dumps(response).encode(), {}, 0.0, 0.0)
 
 
@@ -61,6 +66,28 @@ async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None
     sample = found["APP", "ORDERS"]
     assert (sample.read, sample.with_id) == (MESSAGES_PER_STREAM, MESSAGES_PER_STREAM // 2)
     assert sorted(handler.requested) == list(range(81, 101))
+
+
+@pytest.mark.parametrize(
+    ("ids", "payload", "repeated", "renamed"),
+    [
+        (lambda seq: seq, lambda seq: f"{seq:024}", 0, 0),
+        (lambda seq: seq // 2, lambda seq: f"{seq // 2:024}", 9, 0),
+        (lambda seq: seq, lambda seq: f"{seq // 2:024}", 0, 9),
+        (lambda seq: seq, lambda seq: f"{seq // 2:023}", 0, 0),
+    ],
+    ids=["all differ", "the same id again", "another id", "too short to compare"],
+)
+async def test_messages_that_repeat_another_are_counted(
+    ids: Callable[[int], int], payload: Callable[[int], str], repeated: int, renamed: int
+) -> None:
+    handler = Handler(
+        lambda seq: b"NATS/1.0\r\nnats-msg-id:%d\r\n\r\n" % ids(seq),
+        lambda seq: {"subject": "orders", "data": payload(seq)},
+    )
+    found, _ = await message_ids_of(handler).read([row()], context())
+    sample = found["APP", "ORDERS"]
+    assert (sample.repeated, sample.renamed) == (repeated, renamed)
 
 
 async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first() -> None:
