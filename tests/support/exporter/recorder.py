@@ -82,7 +82,10 @@ class Recorder:
         faults = []
         for name, labels in self.now.samples:
             metric = catalog.BY_NAME[PREFIX + name]
-            if sorted(name for name, _ in labels) != sorted(metric.labels):
+            # The owner's labels are there only where the metadata sets them.
+            optional = {*catalog.OWNER_LABELS, *catalog.WRITER_LABELS}
+            found = {label for label, _ in labels}
+            if found - {*metric.labels} or {*metric.labels} - found - optional:
                 faults.append(f"{name} has labels of its own: {sorted(labels)}")
             elif not self.world.knows(labels):
                 faults.append(f"{name} belongs to no asset: {sorted(labels)}")
