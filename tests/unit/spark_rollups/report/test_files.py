@@ -259,7 +259,7 @@ def test_files_and_memory_give_the_same_report(folder: Path) -> None:
         (["--month", "2026-13"], "month 2026-13: not of the form YYYY-MM, like 2026-11"),
         (["--month", "2031-01"], "month 2031-01: the rollups have no data of this month; they have "
          "2026-10-01 to 2026-11-30"),
-        (["--month", "2026-11", "--set", "clock_offset=soon"], "clock_offset=soon: is not a duration"),
+        (["--month", "2026-11", "--set", "clock_offset=soon"], "clock_offset=soon: is not a difference of times like 1s"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
