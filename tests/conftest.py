@@ -18,6 +18,9 @@ FOLDER_MARKERS = ("integration", "browser", "spark")
 TESTS = Path(__file__).parent
 
 # For make test-fast: --hypothesis-profile=fast.
+# No time limit of an example: a busy machine is no fault.
+settings.register_profile("whole", deadline=None)
+settings.load_profile("whole")
 settings.register_profile("fast", max_examples=10, deadline=None)
 
 
