@@ -32,7 +32,7 @@ rule {
   annotation "runbook_url" {
     severity = "bug"
     required = true
-    value    = ".+/JetStream[A-Za-z]+[.]md"
+    value    = ".+/JetStream[A-Za-z]+[.]md.*"
   }
 
   annotation "dashboard_url" {
@@ -44,7 +44,7 @@ rule {
   label "severity" {
     severity = "bug"
     required = true
-    value    = "(critical|warning|info|none)"
+    value    = "(.*[ \"])?(critical|warning|info|none)([ \"].*)?"
   }
 
   name "JetStream[A-Z][A-Za-z]+" {

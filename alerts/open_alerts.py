@@ -17,7 +17,7 @@ PREFIX = "JetStream"
 # How long a removed exporter or system counts as missing.
 MEMORY = "1d"
 # Labels that the rule itself adds.
-ADDED: Labels = ("severity",)
+ADDED: Labels = ("severity", "team")
 # The value of an alert that is kept open: its text then has no number to show.
 HELD = -1
 

@@ -75,6 +75,16 @@ def latest(
     return _one(samples(metric, "last_over_time", LOOKBACK, match=match, grouped=grouped), by)
 
 
+def by_replica(metric: Metric, offset: Duration | None = None, **match: MatchValue) -> Expression:
+    """The value now, or some time ago, in each replica: fold what is left after comparing."""
+    window = LOOKBACK if offset is None else _LOOKBACK_IN_THE_PAST
+    return samples(metric, "last_over_time", window, offset=offset, match=match)
+
+
+def increase_by_replica(counter: Metric, window: Duration) -> Expression:
+    return samples(counter, "increase", window)
+
+
 def newest(age: Metric) -> Expression:
     """The smallest age that any replica reports."""
     return samples(age, "last_over_time", LOOKBACK).folded("min")

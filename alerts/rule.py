@@ -8,6 +8,7 @@ from enum import Enum
 
 from alerts import thresholds
 from alerts.open_alerts import ADDED, PREFIX, guarded, held
+from alerts.owners_say import without_ignored
 from alerts.quantity import Threshold, parse_duration
 from alerts.render_options import RenderOptions
 from streamgauge.promql.expression import Expression, Number
@@ -111,7 +112,8 @@ class Alert:
 
     @property
     def expression(self) -> Expression:
-        when = guarded(self.when) if self.guarded else self.when
+        when = without_ignored(self.when, self.name, PREFIX)
+        when = guarded(when) if self.guarded else when
         if not self.held:
             return when
         return when.or_(held(self.name, self.when.possible), ignoring=ADDED)

@@ -61,7 +61,7 @@ REDELIVERY_LOOP = Threshold(
     ("ConsumerRedeliveryLoop",))
 LOOP_FINISHED_RATIO = Threshold(
     "loop_finished_ratio", 0.05, Unit.RATIO,
-    "a redelivery loop in which less than this share of the deliveries finishes a message does no work",
+    "a redelivery loop in which less than this share of the deliveries is of new messages does no work",
     ("ConsumerRedeliveryLoop",))
 ACK_FLOOR_STUCK = Threshold(
     "ack_floor_stuck", 10 * MINUTE, Unit.DURATION,

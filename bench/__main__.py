@@ -35,6 +35,7 @@ OTHERS: Final = {
     "audit": ("bench.audit",),
     "signals": ("bench.signal_cost",),
     "reconnect": ("bench.reconnect",),
+    "rules": ("bench.rules",),
 }
 _EPILOG: Final = """\
 Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.

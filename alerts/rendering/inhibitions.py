@@ -49,6 +49,12 @@ INHIBITIONS = (
         "A server that is down holds replicas that are down.",
     ),
     Inhibition(
+        "ServerDown",
+        ("ExporterPartial",),
+        SYSTEM,
+        "Requests to a server that is down get no response.",
+    ),
+    Inhibition(
         "MetaLeaderMissing",
         (),
         SYSTEM,

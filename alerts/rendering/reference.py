@@ -27,6 +27,7 @@ The rules are in `alerts/generated/*.rules.yml`, the Alertmanager configuration 
 - **Replicas.** Two exporters on the same system double no value and no alert. The restart of one changes no alert.
 - **Fewer metrics, fewer alerts, no false ones.** A metric that a source does not have has no series, and its rules do not fire.
 - **Cost.** With 2,000 consumers, one evaluation of all rules takes Prometheus slightly more than a second of CPU time (measured). Once a minute, its default, is enough.
+- **What owners declare.** The metadata of a stream or consumer can name a team (`io.streamgauge.team`, a label of the alert, else `unassigned`) and an owner (an annotation), cap the severity of its alerts (`io.streamgauge.severity`), mute alerts by name or all (`io.streamgauge.ignore`), and say what is meant: `io.streamgauge.back-pressure`, `io.streamgauge.idempotent-writers`, `io.streamgauge.long-jobs`, `io.streamgauge.idle-schedule`.
 - **Limits of owners.** Limits in the metadata of a stream or consumer (`io.nats.monitor.*`, as for the nats CLI) raise `JetStreamOwnerLimitExceeded` and replace the default threshold of the same quantity.
 
 ```

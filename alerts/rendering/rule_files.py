@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from alerts import owners_say
 from alerts.annotations import or_held
 from alerts.links import board_url, runbook_url
 from alerts.render_options import DEFAULT, RenderOptions
@@ -130,10 +131,11 @@ def _alert(alert: Alert, options: RenderOptions) -> dict[str, Any]:
         "alert": alert.full_name,
         "expr": alert.expression.render(options),
         **{key: wait for key, wait in waits.items() if wait != "0s"},
-        "labels": {"severity": alert.severity.value},
+        "labels": owners_say.labels(alert.when, alert.severity.value),
         "annotations": {
             "summary": alert.summary,
             "description": _description(alert, options),
+            **owners_say.owner(alert.when),
             "runbook_url": runbook_url(alert.full_name, options),
             "dashboard_url": board_url(_board(alert), options),
         },

@@ -18,9 +18,11 @@ from alerts.annotations import (
 from alerts.open_alerts import firing, until_it_ends
 from alerts.queries import (
     MISSED_SCRAPES,
+    by_replica,
     condition_age,
     earlier,
     increase,
+    increase_by_replica,
     lasting,
     latest,
     new_events,
@@ -34,11 +36,11 @@ from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
-_EXHAUSTED = latest(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
+_EXHAUSTED = by_replica(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
 _exhausted_messages = latest(catalog.CONSUMER_EXHAUSTED_MESSAGES)
-_LOOP = thresholds.REDELIVERY_LOOP
-_ack_pending = latest(catalog.CONSUMER_NUM_ACK_PENDING)
-_window = latest(catalog.CONSUMER_MAX_ACK_PENDING)
+_ack_pending = by_replica(catalog.CONSUMER_NUM_ACK_PENDING)
+_window = by_replica(catalog.CONSUMER_MAX_ACK_PENDING)
+_gap = by_replica(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES)
 _ack_wait = latest(catalog.CONSUMER_ACK_WAIT_SECONDS)
 
 
@@ -46,16 +48,15 @@ _late_acks = time_to_ack / _ack_wait > thresholds.ACK_WAIT_RATIO
 
 
 def _share_of_deliveries(counter: Metric) -> Expression:
-    enough = increase(catalog.CONSUMER_DELIVERIES, "15m") > thresholds.DELIVERIES_LEAST
-    return increase(counter, "15m") / enough
+    deliveries = increase_by_replica(catalog.CONSUMER_DELIVERIES, "15m")
+    share = increase_by_replica(counter, "15m") / (deliveries > thresholds.DELIVERIES_LEAST)
+    return share.folded()
 
 
 def _nothing_is_finished() -> Expression:
-    """Of the new deliveries all are still unacknowledged: the same messages go round."""
-    deliveries = increase(catalog.CONSUMER_DELIVERIES, _LOOP)
-    first = deliveries - increase(catalog.CONSUMER_REDELIVERIES, _LOOP)
-    finished = first - (_ack_pending - earlier(catalog.CONSUMER_NUM_ACK_PENDING, _LOOP))
-    return finished < deliveries * thresholds.LOOP_FINISHED_RATIO
+    """Hardly a delivery is of a new message: the same ones go round. For each finished message a new
+    one would be delivered."""
+    return 1 - by_replica(catalog.CONSUMER_REDELIVERY_RATIO) < thresholds.LOOP_FINISHED_RATIO
 
 
 ACK_PENDING_FULL = Alert(
@@ -90,9 +91,11 @@ REDELIVERY_LOOP = Alert(
     when=in_service(
         until_it_ends(
             "ConsumerRedeliveryLoop",
-            lasting(_START, "redelivery_loop", thresholds.REDELIVERY_LOOP),
+            lasting(_START, "redelivery_loop", thresholds.REDELIVERY_LOOP).where(
+                _nothing_is_finished()
+            ),
             condition_age(_START, "redelivery_loop"),
-        ).where(_nothing_is_finished())
+        )
     ),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
@@ -109,7 +112,7 @@ REDELIVERY_LOOP = Alert(
         "No nak was seen: clients fail, or acknowledge too late.",
     ),
     condition="Most deliveries have been redeliveries for <redelivery_loop> (condition "
-    "redelivery_loop), and less than <loop_finished_ratio> of the deliveries finished a message. "
+    "redelivery_loop), and less than <loop_finished_ratio> of the deliveries are of new messages. "
     "One message that loops while others are finished does not count.",
     board=Board.CONSUMER,
 )
@@ -189,13 +192,9 @@ ACK_FLOOR_GAP_HIGH = Alert(
     name="ConsumerAckFloorGapHigh",
     severity=Severity.WARNING,
     when=in_service(
-        (
-            latest(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES)
-            > _window * thresholds.ACK_FLOOR_GAP_WINDOWS
-        )
-        .or_(
-            latest(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES) > thresholds.ACK_FLOOR_GAP_DELIVERIES
-        )
+        (_gap > _window * thresholds.ACK_FLOOR_GAP_WINDOWS)
+        .or_(_gap > thresholds.ACK_FLOOR_GAP_DELIVERIES)
+        .folded()
         .unless(_EXHAUSTED)
     ),
     for_="30m",
@@ -218,7 +217,9 @@ ACK_PENDING_HIGH = Alert(
         (
             _ack_pending / (_window >= thresholds.ACK_PENDING_WINDOW_LEAST)
             >= thresholds.ACK_PENDING_RATIO
-        ).unless(
+        )
+        .folded()
+        .unless(
             latest(
                 catalog.CONSUMER_THRESHOLD, by=catalog.CONSUMER, limit="outstanding-ack-critical"
             )

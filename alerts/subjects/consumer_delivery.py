@@ -17,13 +17,14 @@ from alerts.annotations import (
 from alerts.open_alerts import until_it_ends
 from alerts.queries import (
     MISSED_SCRAPES,
+    by_replica,
     earlier,
     highest,
     lasting,
     latest,
     lowest,
     new_events,
-    slope,
+    samples,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
@@ -39,17 +40,18 @@ _WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _workers_wait = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
 )
-_lag = latest(catalog.CONSUMER_LAG_SECONDS)
-_headroom = latest(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS)
+_lag = by_replica(catalog.CONSUMER_LAG_SECONDS)
+_headroom = by_replica(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS)
 # A pull request waits while the other workers hold max_ack_pending messages. Long work in order is
 # no stall, and work that never ends is JetStreamConsumerAckPendingFull.
-_ack_pending_full = latest(catalog.CONSUMER_NUM_ACK_PENDING) >= latest(
+_ack_pending_full = by_replica(catalog.CONSUMER_NUM_ACK_PENDING) >= by_replica(
     catalog.CONSUMER_MAX_ACK_PENDING
 )
 
 
 def _falls_or_is_gone(headroom: Metric) -> Expression:
-    return (slope(headroom, "15m") < 0).or_(latest(headroom) <= 0)
+    falls = samples(headroom, "deriv", "15m") < 0
+    return falls.or_(by_replica(headroom) <= 0)
 
 
 NO_LEADER = Alert(
@@ -116,7 +118,7 @@ BACKLOG_GROWING = Alert(
     severity=Severity.WARNING,
     when=in_service(
         lasting(_START, "falling_behind", thresholds.FALLING_BEHIND).where(
-            _lag > earlier(catalog.CONSUMER_LAG_SECONDS, thresholds.FALLING_BEHIND)
+            _lag > by_replica(catalog.CONSUMER_LAG_SECONDS, thresholds.FALLING_BEHIND)
         )
     ),
     for_="0s",
@@ -176,15 +178,18 @@ HEADROOM_LOW = Alert(
     when=without_buckets(
         in_service(
             (
-                (_headroom / latest(catalog.STREAM_MAX_AGE_SECONDS))
+                (_headroom / by_replica(catalog.STREAM_MAX_AGE_SECONDS))
                 < thresholds.RETENTION_HEADROOM_RATIO
             )
+            .folded()
             .where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS))
             .or_(
                 (
-                    latest(catalog.CONSUMER_RETENTION_HEADROOM_RATIO)
+                    by_replica(catalog.CONSUMER_RETENTION_HEADROOM_RATIO)
                     < thresholds.RETENTION_HEADROOM_RATIO
-                ).where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_RATIO))
+                )
+                .folded()
+                .where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_RATIO))
             )
         )
     ),

@@ -5,34 +5,34 @@ from __future__ import annotations
 from functools import reduce
 
 from alerts.annotations import ACCOUNT, NUMBER
-from alerts.queries import age, latest
+from alerts.queries import by_replica, latest
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import in_service
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.functions import above_limit, below_limit
+from streamgauge.promql.functions import above_limit, below_limit, since
 
 # key -> limited value. As in the nats CLI, 0 means "not set", and a value equal to the limit exceeds
 # it.
 _OF_CONSUMERS: dict[str, Expression] = {
-    "outstanding-ack-critical": latest(catalog.CONSUMER_NUM_ACK_PENDING),
-    "waiting-critical": latest(catalog.CONSUMER_NUM_WAITING),
-    "unprocessed-critical": latest(catalog.CONSUMER_NUM_PENDING),
-    "redelivery-critical": latest(catalog.CONSUMER_NUM_REDELIVERED),
-    "last-delivery-critical": age(catalog.CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS),
-    "last-ack-critical": age(catalog.CONSUMER_LAST_ACK_TIMESTAMP_SECONDS),
+    "outstanding-ack-critical": by_replica(catalog.CONSUMER_NUM_ACK_PENDING),
+    "waiting-critical": by_replica(catalog.CONSUMER_NUM_WAITING),
+    "unprocessed-critical": by_replica(catalog.CONSUMER_NUM_PENDING),
+    "redelivery-critical": by_replica(catalog.CONSUMER_NUM_REDELIVERED),
+    "last-delivery-critical": since(by_replica(catalog.CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS)),
+    "last-ack-critical": since(by_replica(catalog.CONSUMER_LAST_ACK_TIMESTAMP_SECONDS)),
 }
 _OF_STREAMS: dict[str, Expression] = {
-    "lag-critical": latest(catalog.STREAM_SOURCE_LAG, by=catalog.STREAM),
-    "seen-critical": latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=catalog.STREAM),
-    "peer-lag-critical": latest(catalog.STREAM_REPLICA_LAG, by=catalog.STREAM),
-    "peer-seen-critical": latest(catalog.STREAM_REPLICA_ACTIVE_SECONDS, by=catalog.STREAM),
+    "lag-critical": by_replica(catalog.STREAM_SOURCE_LAG).max_without("source"),
+    "seen-critical": by_replica(catalog.STREAM_SOURCE_ACTIVE_SECONDS).max_without("source"),
+    "peer-lag-critical": by_replica(catalog.STREAM_REPLICA_LAG).max_without("server"),
+    "peer-seen-critical": by_replica(catalog.STREAM_REPLICA_ACTIVE_SECONDS).max_without("server"),
 }
 
 
 def _limit(metric: Metric, key: str) -> Expression:
-    return latest(metric, limit=key) > 0
+    return by_replica(metric, limit=key) > 0
 
 
 def _exceeded(value: Expression, limits: Metric, key: str) -> Expression:
@@ -48,7 +48,7 @@ def _warns_below(quantity: str) -> Expression:
 
 def _messages() -> Expression:
     """Too few is bad, unless a lower warning limit means too many."""
-    messages = latest(catalog.STREAM_MESSAGES)
+    messages = by_replica(catalog.STREAM_MESSAGES)
     limit = _limit(catalog.STREAM_THRESHOLD, "msgs-critical")
     many = above_limit(messages, limit, "limit").where(_warns_below("msgs"))
     return many.or_(below_limit(messages, limit, "limit").unless(_warns_below("msgs")))
@@ -56,7 +56,7 @@ def _messages() -> Expression:
 
 def _subjects() -> Expression:
     """Too many is bad, unless a warning limit at or above it means too few."""
-    subjects = latest(catalog.STREAM_SUBJECTS)
+    subjects = by_replica(catalog.STREAM_SUBJECTS)
     limit = _limit(catalog.STREAM_THRESHOLD, "subjects-critical")
     warn = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-warn")
     critical = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-critical")
@@ -80,7 +80,7 @@ _streams = _any_of(
 OWNER_LIMIT_EXCEEDED = Alert(
     name="OwnerLimitExceeded",
     severity=Severity.CRITICAL,
-    when=in_service(_consumers).or_(_streams),
+    when=in_service(_consumers.folded()).or_(_streams.folded()),
     for_="5m",  # a new asset is not yet what its owner expects of it
     summary="A stream or consumer exceeds a limit that its owner set.",
     description="{{ with $labels.consumer }}Consumer {{ . }} of stream{{ else }}Stream{{ end }} "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.annotations import PERCENT, STREAM
-from alerts.queries import increase, latest
+from alerts.annotations import PERCENT, STREAM, own, query_value
+from alerts.queries import holds, increase, latest
 from alerts.rule import Alert, Board, Group, Severity
+from alerts.subjects.populations import without_buckets
 from exporter import catalog
+from streamgauge.promql.expression import Expression
 from streamgauge.promql.selectors import Regex
 
 # Wrong last sequence, the same by its other name, and wrong last message id.
@@ -16,30 +18,50 @@ _received = increase(catalog.STREAM_PUBLISHES_RECEIVED, "15m")
 # The account source has no count of received publishes; the stored ones come closest.
 _published = _received.or_(increase(catalog.STREAM_STORED_MESSAGES, "15m") + _conflicts)
 
+_unstored = increase(catalog.STREAM_PUBLISHES_UNSTORED, "15m")
+# Where acknowledgements show them, duplicates are known: deduplication works.
+_duplicates = increase(catalog.STREAM_DEDUPE_HITS, "15m").where(
+    latest(catalog.STREAM_DEDUPE_EXACT).equals(1)
+)
+_rejected = (_unstored - _duplicates).or_(_unstored)
+
+
+def _meant(when: Expression) -> Expression:
+    """Key-value buckets reject by design (compare and set), and so may writers of the same ids."""
+    return without_buckets(when).unless(holds(catalog.STREAM_INFO, idempotent_writers="true"))
+
+
 CONFLICTS_HIGH = Alert(
     name="PublishConflictsHigh",
     severity=Severity.WARNING,
-    when=_conflicts.over(_published) > thresholds.PUBLISH_CONFLICT_RATIO,
+    when=_meant(_conflicts.over(_published) > thresholds.PUBLISH_CONFLICT_RATIO),
     for_="15m",
     summary="Publishes are rejected for a wrong expected sequence or message id.",
     description=f"{STREAM} rejected {PERCENT} of the publishes of the last 15 minutes for a wrong "
     "last sequence or message id: several writers race, or one retries with an old sequence.",
     condition="More than <publish_conflict_ratio> of the publishes are rejected with 10070, 10071 "
-    "or 10164. Needs the publish-ack tap.",
+    "or 10164. Needs the publish-ack tap. Not on key-value and object streams, nor where the owner "
+    "set io.streamgauge.idempotent-writers.",
     board=Board.PUBLISH,
 )
 
 NOT_STORED = Alert(
     name="PublishesNotStored",
     severity=Severity.WARNING,
-    when=increase(catalog.STREAM_PUBLISHES_UNSTORED, "15m").over(_received)
-    > thresholds.PUBLISH_UNSTORED_RATIO,
+    when=_meant(_rejected.over(_received) > thresholds.PUBLISH_UNSTORED_RATIO),
     for_="15m",
     summary="Publishes reach a stream and are not stored.",
     description=f"{STREAM} did not store {PERCENT} of the publishes that reached it in the last 15 "
-    "minutes: they were duplicates, or were rejected.",
+    "minutes: "
+    + query_value(
+        own(catalog.STREAM_DEDUPE_EXACT).equals(1),
+        "they were rejected. Duplicates are not among them.",
+        "they were rejected, or were duplicates, which only the publish-ack tap can distinguish.",
+    ),
     condition="More than <publish_unstored_ratio> of the publishes that reached the stream are not "
-    "stored. Needs the system or monitor source.",
+    "stored. Needs the system or monitor source. Duplicates that the publish-ack tap has seen do not "
+    "count. Not on key-value and object streams, nor where the owner set "
+    "io.streamgauge.idempotent-writers.",
     board=Board.PUBLISH,
 )
 

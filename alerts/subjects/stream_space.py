@@ -15,6 +15,8 @@ from streamgauge.promql.selectors import Regex
 _LIMITS = Regex("bytes|messages")
 _fill = latest(catalog.STREAM_FILL_RATIO, limit=_LIMITS)
 _discards_new = holds(catalog.STREAM_INFO, discard="new")
+# The owner wants publishers to wait when it is full.
+_back_pressure = holds(catalog.STREAM_INFO, back_pressure="true")
 _ACCOUNT = "Account {{ $labels.account }} (" + SYSTEM + ")"
 _TIER = "{{ with $labels.tier }} (tier {{ . }}){{ end }}"
 
@@ -45,12 +47,13 @@ _server_used = recorded(SERVER_USED.record, SERVER_USED.value.labels)
 STREAM_FULL = Alert(
     name="StreamFull",
     severity=Severity.CRITICAL,
-    when=(_fill >= thresholds.STREAM_FULL_RATIO).where(_discards_new),
+    when=(_fill >= thresholds.STREAM_FULL_RATIO).where(_discards_new).unless(_back_pressure),
     for_="5m",
     summary="A stream is full and rejects new messages.",
     description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}} and rejects "
     "new messages when full (discard new): publishes fail, or will soon.",
-    condition="At least <stream_full_ratio> of max_bytes or max_msgs is used, with discard new.",
+    condition="At least <stream_full_ratio> of max_bytes or max_msgs is used, with discard new. Not "
+    "where the owner set io.streamgauge.back-pressure.",
     board=Board.CAPACITY,
 )
 
@@ -62,7 +65,8 @@ STREAM_FILLING_UP = Alert(
         predicted(catalog.STREAM_FILL_RATIO, "6h", thresholds.STREAM_FILLING_HORIZON, limit=_LIMITS)
         >= 1
     )
-    .where(_discards_new),
+    .where(_discards_new)
+    .unless(_back_pressure),
     for_="30m",
     summary="A stream will be full within hours.",
     description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}}. At the pace "

@@ -5,13 +5,16 @@ from __future__ import annotations
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, NUMBER, STREAM
 from alerts.queries import (
+    LOOKBACK,
     MISSED_SCRAPES,
+    by_replica,
     earlier,
     holds,
     increase,
     lasting,
     latest,
     new_events,
+    samples,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
@@ -26,11 +29,22 @@ _no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)
 _ahead_now = latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES).max_without("consumer")
 # Half a minute beyond the look-back, so that one sample never counts as two.
 _ahead_before = earlier(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s").max_without("consumer")
+_workqueue = holds(catalog.STREAM_INFO, retention="workqueue")
+
+
+def _in_workqueues(backlog: Metric) -> Expression:
+    return samples(backlog, "last_over_time", LOOKBACK, grouped=True).where(_workqueue)
+
+
 _unfinished = (
-    latest(catalog.CONSUMER_NUM_PENDING, grouped=True)
-    + latest(catalog.CONSUMER_NUM_ACK_PENDING, grouped=True)
-).sum_without("consumer")
-_silent_consumer = latest(catalog.CONSUMER_UP).equals(0).max_without("consumer")
+    (
+        _in_workqueues(catalog.CONSUMER_NUM_PENDING)
+        + _in_workqueues(catalog.CONSUMER_NUM_ACK_PENDING)
+    )
+    .folded()
+    .sum_without("consumer")
+)
+_silent_consumer = by_replica(catalog.CONSUMER_UP).equals(0).folded().max_without("consumer")
 _read_by_mirrors = rename_label(
     latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=("system", "account", "source")),
     "source",
@@ -131,10 +145,7 @@ INTEREST_DISCARDING = Alert(
 WORKQUEUE_STUCK = Alert(
     name="WorkqueueStuckMessages",
     severity=Severity.WARNING,
-    when=(_messages > 0)
-    .where(holds(catalog.STREAM_INFO, retention="workqueue"))
-    .where(_unfinished.equals(0))
-    .unless(_silent_consumer),
+    when=(_messages > 0).where(_workqueue).where(_unfinished.equals(0)).unless(_silent_consumer),
     for_="1h",
     summary="A work queue has messages that no consumer will get.",
     description=f"{STREAM} is a work queue with {NUMBER} messages, and none is pending on its "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from streamgauge.promql import literals
@@ -83,10 +83,10 @@ class Expression:
     # --- comparisons ------------------------------------------------------------------------------
 
     def __gt__(self, other: Operand) -> Expression:
-        return Comparison(">", self, as_expression(other))
+        return _compared(">", self, as_expression(other))
 
     def __ge__(self, other: Operand) -> Expression:
-        return Comparison(">=", self, as_expression(other))
+        return _compared(">=", self, as_expression(other))
 
     def __lt__(self, other: Operand) -> Expression:
         return Comparison("<", self, as_expression(other))
@@ -325,6 +325,15 @@ class Arithmetic(_Binary):
     def render(self, context: RenderContext) -> str:
         join = self.matching(context)
         return self.infix(f" {self.operator}{join}{' group_left ()' if join else ''}", context)
+
+
+def _compared(operator: str, left: Expression, right: Expression) -> Expression:
+    """The largest value of the replicas is above a number when one of them is: comparing before folding
+    leaves few series to fold."""
+    largest = isinstance(left, Aggregation) and left.replicas and left.function == "max"
+    if largest and isinstance(left, Aggregation) and isinstance(right, Scalar):
+        return replace(left, inner=Comparison(operator, left.inner, right))
+    return Comparison(operator, left, right)
 
 
 @dataclass(frozen=True)

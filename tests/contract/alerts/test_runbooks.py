@@ -14,6 +14,7 @@ from support.collected import over_all
 from support.documents import ROOT, Document, read_document
 from support.nats.cli_commands import nats_cli, programs_called
 
+from alerts.rules import BY_NAME
 from exporter import catalog
 
 FOLDER: Final = ROOT / "docs/runbooks"
@@ -61,7 +62,7 @@ def rules() -> list[dict[str, Any]]:
 
 def alerts() -> dict[str, str]:
     """Severity of every alert, by name."""
-    return {rule["alert"]: rule["labels"]["severity"] for rule in rules() if "alert" in rule}
+    return {name: alert.severity.value for name, alert in BY_NAME.items()}
 
 
 def not_of_the_exporter() -> set[str]:

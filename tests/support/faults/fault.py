@@ -34,7 +34,8 @@ def info(name: str, **labels: str) -> Expected:
 
 def _alert(name: str, severity: str, labels: Expected) -> Expected:
     # Prometheus adds the job to every series, and rules keep it.
-    return {"alertname": f"JetStream{name}", "severity": severity, "job": JOB, **labels}
+    team = {"team": "unassigned"} if "stream" in labels else {}
+    return {"alertname": f"JetStream{name}", "severity": severity, "job": JOB, **team, **labels}
 
 
 def on_stream(stream: str, **labels: str) -> Expected:

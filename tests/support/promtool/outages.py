@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from support.promtool.alert_row import Pattern, Values, after, between
 from support.promtool.scenario import Check, Fires, Scenario
 
@@ -198,4 +200,40 @@ ABANDONED = Scenario(
     ),
 )  # fmt: skip
 
-OUTAGES = (TOTAL_OUTAGE, LONE_RESTART, PAIR, LOSS_INSIDE, ABANDONED)
+_INFO = (
+    f'streamgauge_consumer_info{{{_of_consumer()},owner="ann",team="payments",severity="warning"}}'
+)
+
+CAPPED = Scenario(
+    "the owner's severity and team last through an outage",
+    every="1m",
+    series={
+        **_series("snapshot_age_seconds", f'{_SYSTEM},instance="a"', _age(20, 60)),
+        **_series(
+            "consumer_condition_start_timestamp_seconds",
+            f'{_of_consumer()},condition="ack_pending_full"',
+            _during((0, 20), value=0),
+        ),
+        **_series("consumer_num_ack_pending", _of_consumer(), _during((0, 20), value=9)),
+        _INFO: _during((0, 20), value=1),
+    },
+    checks=tuple(
+        Check(
+            f"{minute}m",
+            "ConsumerAckPendingFull",
+            (
+                replace(
+                    _worker(values),
+                    labels={**_worker("").labels, "severity": "warning", "team": "payments"},
+                    owner=owner,
+                ),
+            ),
+        )
+        for minute, values, owner in (
+            (11, "+9;11m 0s;", "ann"), (22, "!+ORDERS;+worker;+APP;", "ann"),
+            (50, "!+ORDERS;+worker;+APP;", "not known"),
+        )
+    ),
+)  # fmt: skip
+
+OUTAGES = (CAPPED, TOTAL_OUTAGE, LONE_RESTART, PAIR, LOSS_INSIDE, ABANDONED)

@@ -14,6 +14,7 @@ from support.promtool.alert_row import EPHEMERAL, PAUSED, Row, Series, Values, a
 
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
+from alerts.rule import Alert
 from alerts.rules import BY_NAME
 from exporter import catalog
 from exporter.metric import PREFIX, Kind, Metric
@@ -168,7 +169,17 @@ def _exemptions(row: Row) -> Iterator[tuple[str, Series]]:
     if row.about_a_consumer:
         yield "paused", PAUSED
         yield "ephemeral", EPHEMERAL
+    if info := _info_of(row):
+        yield "muted", {f'{info}{{ignore="dupe-window-short,{row.alert}",leader="n1"}}': 1}
+        yield "all muted", {f'{info}{{ignore="all",leader="n1"}}': 1}
     yield from row.silent.items()
+
+
+def _info_of(row: Row) -> str | None:
+    """Owners mute alerts about one asset; their own limits they just remove."""
+    if "stream" not in BY_NAME[f"JetStream{row.alert}"].when.labels or "Owner" in row.alert:
+        return None
+    return "consumer_info" if row.about_a_consumer else "stream_info"
 
 
 def _reset(row: Row, clock: Clock) -> Series:
@@ -288,6 +299,15 @@ def expected_values(values: str) -> str:
     return f"{_VALUES}{values}"
 
 
+def added_labels(alert: Alert, team: str = "unassigned") -> dict[str, str]:
+    """An alert about a stream or consumer has a team, be it none."""
+    return {"team": team} if "stream" in alert.when.labels else {}
+
+
+def owner_of(alert: Alert, owner: str = "not known") -> dict[str, str]:
+    return {"owner": owner} if "stream" in alert.when.labels else {}
+
+
 def _expected(row: Row, system: str, values: str) -> dict[str, Mapping[str, str]]:
     alert = BY_NAME[f"JetStream{row.alert}"]
     labels = {"system": system, **row.of, **row.labels}
@@ -295,8 +315,14 @@ def _expected(row: Row, system: str, values: str) -> dict[str, Mapping[str, str]
         f"&var-{label}={quote_plus(labels[label])}" for label in _LINKED if label in labels
     )
     return {
-        "exp_labels": {**labels, "job": "streamgauge", "severity": alert.severity.value},
+        "exp_labels": {
+            **labels,
+            "job": "streamgauge",
+            **added_labels(alert),
+            "severity": alert.severity.value,
+        },
         "exp_annotations": {
+            **owner_of(alert),
             "summary": alert.summary,
             "description": expected_values(values),
             "runbook_url": f"docs/runbooks/{alert.full_name}.md",

@@ -13,6 +13,7 @@ class Fires:
     labels: Mapping[str, str]
     values: str  # of the description, see `values_template`
     link: str  # the end of the dashboard's address
+    owner: str = "not known"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from support.promtool.rule_test_files import expected_values, notation, rules_of
+from support.promtool.rule_test_files import (
+    added_labels,
+    expected_values,
+    notation,
+    owner_of,
+    rules_of,
+)
 from support.promtool.scenario import Check, Fires, Scenario
 
 from alerts.quantity import parse_duration
@@ -52,8 +58,13 @@ def _check(check: Check) -> dict[str, Any]:
 def _expected(name: str, fires: Fires) -> dict[str, Any]:
     alert = BY_NAME[f"JetStream{name}"]
     return {
-        "exp_labels": {**fires.labels, "severity": alert.severity.value},
+        "exp_labels": {
+            "severity": alert.severity.value,
+            **added_labels(alert),
+            **fires.labels,
+        },
         "exp_annotations": {
+            **owner_of(alert, fires.owner),
             "summary": alert.summary,
             "description": expected_values(fires.values),
             "runbook_url": f"docs/runbooks/{alert.full_name}.md",

@@ -41,8 +41,8 @@ def test_each_replica_has_a_clock_of_its_own() -> None:
 def test_a_threshold_is_written_as_the_number_that_counts() -> None:
     condition = latest(catalog.STREAM_REPLICA_LAG) > thresholds.REPLICA_LAG
     options = RenderOptions(thresholds=thresholds.overridden(["replica_lag=7"]))
-    assert condition.render(DEFAULT).endswith("> 1000")
-    assert condition.render(options).endswith("> 7")
+    assert condition.render(DEFAULT).endswith("> 1000)")
+    assert condition.render(options).endswith("> 7)")
 
 
 def test_a_threshold_can_be_a_window_and_a_horizon() -> None:

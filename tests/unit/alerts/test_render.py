@@ -13,7 +13,7 @@ from alerts import thresholds
 from alerts.main import main
 from alerts.render_options import RenderOptions, Timing
 from alerts.rendering.rule_files import helm_template, one_rule_file, operator_resource, rule_files
-from alerts.rules import ALERTS, FILES
+from alerts.rules import ALERTS, BY_NAME, FILES
 
 
 def groups(text: str) -> list[dict[str, Any]]:
@@ -64,11 +64,12 @@ def test_the_operator_gets_a_prometheus_rule() -> None:
     assert resource["metadata"]["name"] == "streamgauge"
 
 
-def test_a_rule_adds_only_its_severity() -> None:
+def test_a_rule_adds_its_severity_and_where_owners_can_be_known_a_team() -> None:
     for name, rule in alerts_in(one_rule_file()).items():
-        assert set(rule["labels"]) == {"severity"}, name
+        owned = "stream" in BY_NAME[name].when.labels
+        assert set(rule["labels"]) == {"severity", *(["team"] if owned else [])}, name
         assert set(rule["annotations"]) == {
-            "summary", "description", "runbook_url", "dashboard_url",
+            "summary", "description", "runbook_url", "dashboard_url", *(["owner"] if owned else []),
         }, name  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def test_another_threshold_changes_the_rule_and_its_text() -> None:
     filling = rules["JetStreamStreamFillingUp"]
     assert "[6h], 7200)" in filling["expr"]
     assert "in less than 2h" in filling["annotations"]["description"]
-    assert "[5m])) > 5\n" in rules["JetStreamStreamReplicaLagging"]["expr"]
+    assert "[5m]) > 5)\n" in rules["JetStreamStreamReplicaLagging"]["expr"]
 
 
 def test_speed_divides_all_waits_and_windows() -> None:

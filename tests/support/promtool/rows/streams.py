@@ -315,6 +315,10 @@ PUBLISHING = (
         every="1m",
         onset="1m",
         lingers=True,
+        silent={
+            "key-value": KEY_VALUE,
+            "meant": {'stream_info{idempotent_writers="true",leader="n1"}': 1},
+        },
         values="1.2%;",
     ),
     Row(
@@ -338,8 +342,29 @@ PUBLISHING = (
         every="1m",
         onset="1m",
         lingers=True,
-        silent={"nothing received": {"stream_publishes_received_total": 100}},
-        values="5.2%;",
+        silent={
+            "nothing received": {"stream_publishes_received_total": 100},
+            "key-value": KEY_VALUE,
+            "meant": {'stream_info{idempotent_writers="true",leader="n1"}': 1},
+            "known duplicates": {"stream_dedupe_hits_total": ramp(0, 5), "stream_dedupe_exact": 1},
+        },
+        values="5.2%;-",
+    ),
+    Row(
+        "PublishesNotStored",
+        STREAM,
+        case="rejected beside duplicates",
+        bad={"stream_publishes_unstored_total": ramp(0, 96)},
+        calm={"stream_publishes_unstored_total": ramp(0, 94)},
+        context={
+            "stream_publishes_received_total": ramp(0, 100),
+            "stream_dedupe_hits_total": ramp(0, 90),
+            "stream_dedupe_exact": 1,
+        },
+        every="1m",
+        onset="1m",
+        lingers=True,
+        values="6%;+",
     ),
     Row(
         "DedupeMemoryHigh",

@@ -20,7 +20,13 @@ SPACE = (
             calm={f'stream_fill_ratio{{limit="{limit}"}}': 0.979},
             context={_REFUSES: 1},
             labels={"limit": limit},
-            silent={"drops old ones": {_REFUSES: None, _DROPS_OLD: 1}},
+            silent={
+                "drops old ones": {_REFUSES: None, _DROPS_OLD: 1},
+                "back pressure": {
+                    _REFUSES: None,
+                    'stream_info{discard="new",back_pressure="true",leader="n1"}': 1,
+                },
+            },
             values="98%;",
         )
         for limit in ("bytes", "messages")
