@@ -26,7 +26,7 @@ The rules are in `alerts/generated/*.rules.yml`, the Alertmanager configuration 
 - **Blindness pages.** `JetStreamSystemUnreachable` and `JetStreamSystemUnmonitored` fire when no data comes. A page that was open then stays open until data shows that its cause is over, for a day at most; its text says so. What had ended before is not revived. For `young_exporter` after the start of the only exporter, pages stay open as well: it cannot yet judge every condition.
 - **Replicas.** Two exporters on the same system double no value and no alert. The restart of one changes no alert.
 - **Fewer metrics, fewer alerts, no false ones.** A metric that a source does not have has no series, and its rules do not fire.
-- **Cost.** With 2,000 consumers, one evaluation of all rules takes Prometheus slightly more than a second of CPU time (measured). Once a minute, its default, is enough.
+- **Cost.** With 20,000 consumers, one evaluation of all rules takes Prometheus about 20 seconds of CPU time ([benchmarks](benchmarks.md)). Once a minute, its default, is enough.
 - **What owners declare.** The metadata of a stream or consumer can name a team (`io.streamgauge.team`, a label of the alert, else `unassigned`) and an owner (an annotation), cap the severity of its alerts (`io.streamgauge.severity`), mute alerts by name or all (`io.streamgauge.ignore`), and say what is meant: `io.streamgauge.back-pressure`, `io.streamgauge.idempotent-writers`, `io.streamgauge.long-jobs`, `io.streamgauge.idle-schedule`.
 - **Limits of owners.** Limits in the metadata of a stream or consumer (`io.nats.monitor.*`, as for the nats CLI) raise `JetStreamOwnerLimitExceeded` and replace the default threshold of the same quantity.
 
@@ -41,6 +41,20 @@ streamgauge alerts thresholds                              # the thresholds for 
 ```
 
 Without `--runbooks` and `--dashboards`, the alerts link to pages of the exporter: its runbooks, and the boards of `web.grafana_url` or its status page. Their address is `web.external_url`, else the scraped one. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute.
+"""
+
+_OUTAGES = """\
+## What fires in an outage
+
+| what happens | page | ticket |
+| --- | --- | --- |
+| one of three servers is lost | StreamNoLeader of streams with one replica there, after 1m | ServerDown, after 2m |
+| two of three | MetaLeaderMissing, StreamNoLeader, after 1m | ServerDown is muted |
+| all three | SystemUnreachable, 3m after the last response; pages that were open stay open | muted |
+| the only exporter ends | SystemUnmonitored, after 3m; pages that were open stay open | ExporterDown is muted |
+| one of two exporters ends | none; pages stay as they are | ExporterDown, after 5m |
+| one of two exporters gets no response | none | ExporterStale, after 5m |
+| messages are lost in an outage | ConsumerMessagesLost or StreamDataLost, with the first data after it | |
 """
 
 _CHAPTERS = {
@@ -60,7 +74,7 @@ _COLUMNS = ("alert", "meaning", "fires when", "for", "thresholds", "runbook")
 def render() -> str:
     parts = [_INTRODUCTION]
     parts += [_chapter(severity, *texts) for severity, texts in _CHAPTERS.items()]
-    return "\n".join((*parts, _inhibitions(), _thresholds(), _recordings()))
+    return "\n".join((*parts, _OUTAGES, _inhibitions(), _thresholds(), _recordings()))
 
 
 def _chapter(severity: Severity, title: str, lead: str) -> str:
