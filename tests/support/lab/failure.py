@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
@@ -12,12 +13,12 @@ from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeoutError
-from support.audit.live.remedies import nats_program
 from support.nats.servers import APP, NatsServer
 from support.recordings.scenario import SECOND, Api
 
 _FETCH_SECONDS = 1.0
 PREFIX = "JetStream"
+NATS_CLI = shutil.which("nats")  # at import: the event loop must not read the disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,10 @@ class Lab:
 
     async def cli(self, command: str) -> str:
         """A command of a runbook, by the real nats CLI."""
-        program = await asyncio.to_thread(nats_program)
-        assert program is not None
+        assert NATS_CLI is not None
         login = ("--server", self.server.url, "--user", APP.user, "--password", APP.password)
         process = await asyncio.create_subprocess_exec(
-            program, *shlex.split(command)[1:], *login,
+            NATS_CLI, *shlex.split(command)[1:], *login,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         output, _ = await process.communicate()

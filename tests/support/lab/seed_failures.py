@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from nats.aio.msg import Msg
 from nats.js.errors import APIError
 from support.lab.failure import Failure, Lab, acknowledge, drop, seconds
+from support.nats.servers import APP
 
 
 class Lag(Failure):
@@ -293,6 +293,53 @@ class Crash(Failure):
         lab.start(lab.worker(self.stream, "worker", acknowledge))
 
 
+class LongAckWait(Failure):
+    """A worker is gone with two messages, and the server waits two hours for it."""
+
+    number, stream, alert, check = 22, "LONGWAIT", "ConfigFinding", "ack-wait-long"
+
+    async def prepare(self, lab: Lab) -> None:
+        await lab.api.stream(self.stream, subjects=["longwait"])
+        await lab.api.consumer(self.stream, "worker", ack_wait=seconds(7200))
+
+    async def provoke(self, lab: Lab) -> None:
+        await lab.api.publish("longwait", 2)
+        await lab.api.fetch(self.stream, "worker", 2)
+
+    async def remedy(self, lab: Lab) -> None:
+        await lab.cli("nats consumer edit LONGWAIT worker --wait 30s --force")
+
+
+class MissedDeliveries(Failure):
+    """A push subscriber that does not read: the server closes its connection."""
+
+    number, stream, alert = 6, "", "ClientsTooSlow"
+
+    async def prepare(self, lab: Lab) -> None:
+        await lab.api.stream("PUSHED", subjects=["pushed"], max_msgs=10)
+        push = {"deliver_subject": "to.slow", "ack_policy": "none", "ack_wait": 0}
+        await lab.api.consumer("PUSHED", "push", **push)
+
+    async def provoke(self, lab: Lab) -> None:
+        subscribed = asyncio.Event()
+        lab.start(self._subscribe(lab, subscribed))
+        await subscribed.wait()
+        for _ in range(200):
+            await lab.api.jetstream.publish("pushed", b"x" * 500_000)
+
+    async def _subscribe(self, lab: Lab, subscribed: asyncio.Event) -> None:
+        host, port = lab.server.url.rpartition("/")[2].split(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        login = f'{{"verbose":false,"user":"{APP.user}","pass":"{APP.password}"}}'
+        writer.write(f"CONNECT {login}\r\nSUB to.slow 1\r\nPING\r\n".encode())
+        await writer.drain()
+        subscribed.set()
+        try:
+            await asyncio.Event().wait()  # without reading
+        finally:
+            writer.transport.abort()
+
+
 class Abandoned(Failure):
     alert = "ConsumerMessagesAbandoned"
     POISONED: Final = 3
@@ -423,8 +470,16 @@ class StuckWorkqueue(Failure):
 FAILURES: Final[tuple[type[Failure], ...]] = (
     Lag, Recreated, LostAcks, RetentionOverran, StaleExpectation, RacingWriters, StreamRecreated,
     WindowShort, RestartForgets, DedupeMemory, SourcedWithoutWindow, Poison, SlowTypes, Crash,
-    UnlimitedPending, Exhausted, AckWaitShort, Crashes, DownstreamHangs, DownstreamNaks,
+    UnlimitedPending, LongAckWait, MissedDeliveries, Exhausted, AckWaitShort, Crashes, DownstreamHangs, DownstreamNaks,
     PoisonGivenUp, LateAcksDone, StuckWorkqueue,
 )  # fmt: skip
 
-Response = Callable[[Msg], Awaitable[None]]
+# Numbers that are not provoked here, and why.
+ELSEWHERE: Final = {
+    5: "a stream that is set back needs a damaged store: tests/integration/signals",
+    7: "diverged replicas need a cluster and a damaged store: tests/integration/signals",
+    11: "a server of 2.11.8 is not among the tested versions: tests/unit/exporter/audit",
+    13: "only `streamgauge audit --sample-messages` finds it: tests/integration/audit",
+    17: "out-of-order acks raise nothing: a healthy pattern",
+    24: "a consumer without a leader needs a cluster: tests/e2e",
+}
