@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -52,35 +52,21 @@ class Root:
     def at(self, path: str) -> str:
         return f"{self._base}/{path}" if self._base else path
 
-    def names(self, folder: str) -> list[str]:
-        """The files of a folder, sorted; empty without such a folder."""
-        selector = pafs.FileSelector(self.at(folder), allow_not_found=True)
-        with self.named_errors("list", folder):
-            found = self.files.get_file_info(selector)
-        return sorted(each.base_name for each in found if each.type == pafs.FileType.File)
-
-    def walk(self, folder: str) -> list[str]:
-        """The paths of all files below a folder."""
-        selector = pafs.FileSelector(self.at(folder), recursive=True, allow_not_found=True)
-        with self.named_errors("list", folder):
-            found = self.files.get_file_info(selector)
-        return sorted(
-            each.path.removeprefix(self._base).lstrip("/")
-            for each in found
-            if each.type == pafs.FileType.File
-        )
-
-    def has(self, paths: Sequence[str]) -> bool:
-        """Whether all of these files exist."""
-        with self.named_errors("stat", paths[0] if paths else ""):
-            found = self.files.get_file_info([self.at(path) for path in paths])
-        return all(each.type == pafs.FileType.File for each in found)
-
-    def changed_at(self, path: str) -> int | None:
-        """The modification time in milliseconds since 1970; None if unknown."""
+    def exists(self, path: str) -> bool:
         with self.named_errors("stat", path):
             (found,) = self.files.get_file_info([self.at(path)])
-        return None if found.mtime_ns is None else int(found.mtime_ns // 1_000_000)
+        return bool(found.type == pafs.FileType.File)
+
+    @property
+    def spark(self) -> str:
+        """The address as Spark's file systems name it."""
+        if "://" not in self.text:
+            return f"file://{self.text}"
+        return f"s3a://{rest}" if (rest := self.text.partition("s3://")[2]) else self.text
+
+    @property
+    def folder(self) -> Path | None:
+        return Path(self.text) if self._local else None
 
     def read(self, path: str) -> bytes:
         with self.named_errors("read", path), self.files.open_input_stream(self.at(path)) as source:

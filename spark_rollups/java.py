@@ -14,11 +14,7 @@ from spark_rollups.filesystem import RollupError
 
 OLDEST: Final = 17
 _HOW: Final = f"Spark needs Java {OLDEST} or newer: install a JRE (Debian: openjdk-17-jre-headless)"
-# Jobs take seconds, so the optimizing compiler does not pay.
-FLAGS: Final = (
-    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable",
-    "-Xlog:all=error:stderr",
-)  # fmt: skip
+FLAGS: Final = ("-XX:+UseParallelGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr")
 
 
 def find_java(environ: Mapping[str, str]) -> Path:
@@ -53,10 +49,13 @@ class ClassArchive:
     The first run writes it at its end, for one version of Java and Spark.
     """
 
-    def __init__(self, java: Path, spark_home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, java: Path, spark_home: Path, environ: Mapping[str, str], extra: str = ""
+    ) -> None:
+        """`extra` identifies further jars on the class path."""
         cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/tmp"), ".cache")  # noqa: S108
         jars = sorted((each.name, each.stat().st_size) for each in (spark_home / "jars").iterdir())
-        key = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
+        key = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}\n{extra}"
         mark = hashlib.sha256(key.encode()).hexdigest()[:16]
         self.path = Path(cache, "streamgauge", f"spark-{mark}.jsa")
         self._fresh = self.path.with_suffix(f".{os.getpid()}.new")

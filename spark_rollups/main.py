@@ -8,10 +8,9 @@ import time
 from collections.abc import Sequence
 
 from spark_rollups.command_line import parser
-from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.filesystem import RollupError
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.spark_runner import SparkRunner
 from spark_rollups.progress import Progress
 from spark_rollups.publishing.publication import (
     FILE,
@@ -20,9 +19,9 @@ from spark_rollups.publishing.publication import (
     publication_of,
 )
 from spark_rollups.publishing.textfile import text_of
-from spark_rollups.rollup.series_identity import FOLDED_LABELS
+from spark_rollups.rollup.series_dimension import FOLDED_LABELS
 from spark_rollups.rollup.tables.reader import Rollups
-from spark_rollups.session import SparkSettings
+from spark_rollups.session import Session, SparkSettings, open_session
 from spark_rollups.spark_errors import SparkFailedError
 
 
@@ -38,7 +37,9 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"streamgauge: {_printable(str(error))}\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write("streamgauge: interrupted; finished days are kept for the next run\n")
+        sys.stderr.write(
+            "streamgauge: interrupted; finished tables are kept, the next run computes the rest\n"
+        )
         return 130
 
 
@@ -49,21 +50,21 @@ def _run(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     spark = SparkSettings(arguments.master, arguments.remote, dict(arguments.conf))
     publication = publication_of(arguments)
-    runners: list[SparkRunner] = []
-
-    def start() -> SparkRunner:
-        runners.append(SparkRunner(spark))
-        return runners[0]
-
+    sessions: list[Session] = []
     began, progress = time.monotonic(), Progress()
+
+    def start() -> Session:
+        sessions.append(open_session(spark, progress.log))
+        return sessions[0]
+
     try:
         result = rollup(settings, start, progress)
     finally:
         progress.end()
-        for runner in runners:
-            runner.close()
+        for session in sessions:
+            session.close()
     sys.stdout.write(_summary(result, settings.out, time.monotonic() - began))
-    _publish(Rollups(Root(settings.out), result.manifest), publication)
+    _publish(result.rollups, publication)
     return 0
 
 
@@ -76,16 +77,16 @@ def _publish(rollups: Rollups, publication: Publication) -> None:
 
 
 def _summary(result: Result, out: str, seconds: float) -> str:
-    made = len(result.read) + len(result.resumed)
-    kept = len(result.manifest.days) - made
-    if not made and not result.snapshots:
+    kept = len(result.rollups.days()) - len(result.days)
+    if not result.days and not result.snapshots:
         return f"{kept} days, no changes\n"
-    lines = [f"{made} days written from {result.rows:,} rows in {seconds:.1f} s, {kept} unchanged"]
-    if result.resumed:
-        lines.append(f"{len(result.resumed)} of them from a failed earlier run")
+    lines = [
+        f"{len(result.days)} days written from {result.rows:,} rows in {seconds:.1f} s, "
+        f"{kept} unchanged"
+    ]
     if result.snapshots:
         lines.append(f"forecasts as of {', '.join(result.snapshots)}")
-    lines.append(f"result {result.manifest.number} in {out}")
+    lines.append(f"version {result.rollups.version('daily').number} of the table daily in {out}")
     return "\n".join(lines) + "\n"
 
 

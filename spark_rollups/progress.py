@@ -12,27 +12,35 @@ _LINE_SECONDS: Final = 10.0
 
 
 class Progress:
-    """One stage at a time; `log` writes a line above the bar."""
+    """One job at a time; `log` writes a line above the bar."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
-        self._title, self._total, self._done = "", 0.0, 0.0
-        self._began = self._logged = time.monotonic()
+        self._title = ""
+        self._logged = time.monotonic()
         self._shown = False
 
-    def begin(self, title: str, total: float) -> None:
-        self._title, self._total, self._done = title, total, 0.0
-        self._began = self._logged = time.monotonic()
-        if self._terminal:
-            self._show()
+    def begin(self, title: str) -> None:
+        self._title, self._logged = title, time.monotonic()
+        self._write(title)
 
-    def step(self, amount: float) -> None:
-        self._done += amount
+    def show(self, done: int, total: int, running: int) -> None:
+        """The tasks of the stages that run now; without any, executors are not there yet."""
         now = time.monotonic()
-        if self._terminal or now - self._logged >= _LINE_SECONDS:
-            self._logged = now
-            self._show()
+        if not self._terminal and now - self._logged < _LINE_SECONDS:
+            return
+        self._logged = now
+        if not total:
+            self._write(f"{self._title}: planning")
+        elif not running and not done:
+            self._write(f"{self._title}: {total} tasks wait for executors")
+        elif self._terminal:
+            filled = round(done / total * _BAR)
+            bar = f"[{'#' * filled}{'.' * (_BAR - filled)}]"
+            self._write(f"{self._title} {bar} {done}/{total} tasks")
+        else:
+            self._write(f"{self._title}: {done} of {total} tasks")
 
     def end(self) -> None:
         if self._shown and self._terminal:
@@ -45,14 +53,7 @@ class Progress:
         self._stream.write(f"{line}\n")
         self._stream.flush()
 
-    def _show(self) -> None:
-        share = min(self._done / self._total, 1.0) if self._total else 0.0
-        text = f"{self._title} {share:4.0%}"
-        if self._terminal:
-            filled = round(share * _BAR)
-            text = f"{text} [{'#' * filled}{'.' * (_BAR - filled)}]"
-        if 0 < share < 1:
-            text = f"{text} {(time.monotonic() - self._began) * (1 - share) / share:.0f} s left"
+    def _write(self, text: str) -> None:
         text = text[: WIDTH - 1]
         self._stream.write(f"\r{text}\x1b[K" if self._terminal else f"{text}\n")
         self._stream.flush()
@@ -62,11 +63,8 @@ class Progress:
 class SilentProgress(Progress):
     """For tests and notebooks."""
 
-    def begin(self, title: str, total: float) -> None:
-        pass
-
-    def step(self, amount: float) -> None:
-        pass
-
     def log(self, line: str) -> None:
+        pass
+
+    def _write(self, text: str) -> None:
         pass

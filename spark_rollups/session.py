@@ -5,28 +5,48 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from spark_rollups.filesystem import RollupError
+from spark_rollups.jars import DELTA, delta_jars
 from spark_rollups.java import FLAGS, ClassArchive, find_java
 from spark_rollups.java_process import end_java, launch_java
-from spark_rollups.spark_errors import is_spark, reason_in
+from spark_rollups.progress import Progress
+from spark_rollups.spark_errors import is_spark, reason_in, spark_failures
+from spark_rollups.stage_progress import ConnectProgress, StageProgress
 from spark_rollups.worker_zip import package_zip
 
 _LOG: Final = Path(__file__).with_name("log4j2.properties")
-# Python workers do the work; the JVM only schedules tasks.
 _BASE: Final = {
-    "spark.driver.memory": "1g",
-    "spark.ui.enabled": "false",
+    "spark.ui.enabled": "true",
+    "spark.ui.port": "0",
     "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-_LOCAL: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",
+    # With the default of 50 each read of a small table takes seconds on two cores.
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+# The plans need these; a session that others made gets them too.
+_QUERY: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Spark 4.2 cannot read the byte streams of `samples` in vectors.
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "false",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    # Readers select by metric, the first column, and by day.
+    "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "1",
+}
+_GB: Final = 2**30
 _SECONDS_TO_END: Final = 60
 
 
@@ -50,11 +70,21 @@ class Session:
     """`spark` is the session; `close` ends it and the Java that we started."""
 
     def __init__(
-        self, spark: Any, archive: ClassArchive | None, sent: contextlib.ExitStack
+        self, spark: Any, archive: ClassArchive | None, sent: contextlib.ExitStack, *, remote: bool
     ) -> None:
         self.spark = spark
+        self.remote = remote
         self._archive = archive
         self._sent = sent  # files that new executors fetch from the driver
+
+    @contextlib.contextmanager
+    def job(self, title: str, progress: Progress) -> Iterator[None]:
+        """The actions of the block have this description in the UI, and progress on stderr."""
+        shown = ConnectProgress(self.spark) if self.remote else StageProgress(self.spark)
+        if not self.remote:
+            self.spark.sparkContext.setJobDescription(title)
+        with spark_failures(), shown.of(title, progress):
+            yield
 
     def close(self) -> None:
         with self._sent:
@@ -63,13 +93,18 @@ class Session:
                 self._archive.settle()
 
 
-def open_session(settings: SparkSettings) -> Session:
-    """Raises RollupError without Java or Spark, or for an unknown master."""
+def open_session(settings: SparkSettings, log: Callable[[str], None] = lambda _: None) -> Session:
+    """Raises RollupError without Java, Spark or the jars, or for an unknown master."""
     with _one_line_errors():
         if settings.remote:
-            return _connected(settings)
-        archive = None if settings.submitted else _prepare_java(settings)
-        return _classic(settings, archive)
+            session = _connected(settings)
+        else:
+            session = _classic(settings, log)
+            if url := session.spark.sparkContext.uiWebUrl:
+                log(f"Spark UI: {url}")
+        for key, value in _QUERY.items():
+            session.spark.conf.set(key, value)
+        return session
 
 
 def _connected(settings: SparkSettings) -> Session:
@@ -78,18 +113,18 @@ def _connected(settings: SparkSettings) -> Session:
     spark = SparkSession.builder.remote(settings.remote).getOrCreate()
     sent = contextlib.ExitStack()
     spark.addArtifacts(str(sent.enter_context(package_zip())), pyfile=True)
-    return Session(spark, None, sent)
+    return Session(spark, None, sent, remote=True)
 
 
-def _classic(settings: SparkSettings, archive: ClassArchive | None) -> Session:
+def _classic(settings: SparkSettings, log: Callable[[str], None]) -> Session:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("streamgauge rollup")
-    if settings.submitted:
-        builder = builder.config("spark.sql.session.timeZone", "UTC")
-    else:
+    archive = None
+    if not settings.submitted:
+        archive = _prepare_java(settings)
+        conf = _configuration(settings, archive, log)
         builder = builder.master(settings.master or "local[*]")
-        conf = _configuration(settings, archive)
         for key, value in conf.items():
             builder = builder.config(key, value)
         launch_java(conf)
@@ -97,28 +132,47 @@ def _classic(settings: SparkSettings, archive: ClassArchive | None) -> Session:
     sent = contextlib.ExitStack()
     if not settings.local and not settings.submitted:
         spark.sparkContext.addPyFile(str(sent.enter_context(package_zip())))
-    return Session(spark, archive, sent)
+    return Session(spark, archive, sent, remote=False)
 
 
-def _configuration(settings: SparkSettings, archive: ClassArchive | None) -> dict[str, str]:
-    flags = [*FLAGS, *(archive.flags() if archive else ()), f"-Dlog4j2.configurationFile={_LOG}"]
-    own = {**_BASE, **(_LOCAL if settings.local else {}), **settings.conf}
+def _configuration(
+    settings: SparkSettings, archive: ClassArchive, log: Callable[[str], None]
+) -> dict[str, str]:
+    jars = [str(path) for path in delta_jars(os.environ, log)]
+    own = {
+        "spark.driver.memory": _heap(),
+        **_BASE,
+        **(_LOCAL if settings.local else {}),
+        **settings.conf,
+    }
+    flags = [*FLAGS, *archive.flags(), f"-Dlog4j2.configurationFile={_LOG}"]
     extra = own.get("spark.driver.extraJavaOptions", "")
-    return {**own, "spark.driver.extraJavaOptions": " ".join([*flags, extra]).strip()}
+    # Classes on the class path start faster: they are part of the class archive.
+    key, separator = ("spark.driver.extraClassPath", ":") if settings.local else ("spark.jars", ",")
+    return {
+        **own,
+        key: separator.join([*jars, *filter(None, [settings.conf.get(key)])]),
+        "spark.driver.extraJavaOptions": " ".join([*flags, extra]).strip(),
+    }
+
+
+def _heap() -> str:
+    """A quarter of the memory, from 1 to 4 GB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(max(total // 4 // _GB, 1), 4)}g"
 
 
 def _prepare_java(settings: SparkSettings) -> ClassArchive:
     java = find_java(os.environ)
     from pyspark.find_spark_home import _find_spark_home
 
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(FLAGS[:3]))
     if settings.local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return ClassArchive(java, Path(_find_spark_home()), os.environ)
+    return ClassArchive(java, Path(_find_spark_home()), os.environ, repr(DELTA))
 
 
 @contextlib.contextmanager
-def _one_line_errors() -> Any:
+def _one_line_errors() -> Iterator[None]:
     """Turns errors of the environment into RollupError; bugs keep their traceback."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""The same aggregations with DuckDB, Polars and Spark functions, on the same files.
+"""The same aggregations with DuckDB and Polars, on the same files.
 
 Each writes its result as Parquet, like the rollups, but without label columns and deduplication.
 """
@@ -6,7 +6,6 @@ Each writes its result as Parquet, like the rollups, but without label columns a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 _MONTH_COLUMNS = """count(*)::int AS hours, sum(count)::bigint AS count, min(min) AS min,
        max(max) AS max, sum(sum) AS sum, arg_min(first, hour) AS first, arg_max(last, hour) AS last,
@@ -97,21 +96,3 @@ def polars_raw(archive: Path, target: Path) -> None:
     hours.with_columns((pl.col("rise") + into.fill_null(0)).alias("increase")).collect(
         engine="streaming"
     ).write_parquet(target, compression="zstd")
-
-
-def spark_month(spark: Any, archive: Path, target: Path) -> None:
-    """Data frames without Python functions: the rollups without numpy."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    paths = [str(path) for path in sorted((archive / "hourly").glob("*/*.parquet"))]
-    days = spark.read.parquet(*paths).groupBy(
-        "metric", "series", F.to_date("hour").alias("day")
-    ).agg(
-        F.count("*").alias("hours"),
-        *(F.sum(name).alias(name) for name in ("count", "sum", "increase", "resets")),
-        F.min("min").alias("min"),
-        F.max("max").alias("max"),
-        F.min_by("first", "hour").alias("first"),
-        F.max_by("last", "hour").alias("last"),
-    )  # fmt: skip
-    days.write.mode("overwrite").parquet(str(target), compression="zstd")

@@ -14,14 +14,11 @@ from bench.table import seconds, show
 
 _BAR: Final = 8.0
 _CHILD: Final = """
-from spark_rollups.session import SparkSettings
-from spark_rollups.jobs.spark_runner import SparkRunner
-from spark_rollups.jobs.worker_tasks import units_task
-from spark_rollups.jobs.unit import Job
+from spark_rollups.session import SparkSettings, open_session
 
-runner = SparkRunner(SparkSettings(master="local[2]"))
-print(list(runner.run([units_task(Job("", "", "", (), (), (), ()), [])])), flush=True)
-runner.close()
+session = open_session(SparkSettings(master="local[2]"))
+print(session.spark.range(2).mapInArrow(iter, "id long").count(), flush=True)
+session.close()
 """
 
 

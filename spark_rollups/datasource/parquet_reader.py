@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -38,33 +37,19 @@ def read_columns(root: Root, path: str, columns: Sequence[str]) -> Any:
         return file.read(columns=list(columns), use_threads=False)
 
 
-def row_batches(
-    root: Root,
-    path: str,
-    columns: Sequence[str],
-    metrics: Collection[str] | None,
-    series: Any = None,
-) -> Iterator[Any]:
-    """Tables of the row groups that may have these metrics and series (sorted); None selects all."""
-    with opened(root, path) as file:
-        groups = groups_with(file.metadata, metrics, series)
-        for batch in _batches(file.metadata, groups):
-            yield file.read_row_groups(batch, columns=list(columns), use_threads=False)
+def row_batches(file: Any, columns: Sequence[str], groups: Sequence[int]) -> Iterator[Any]:
+    """Tables of these row groups, some at a time."""
+    for batch in _batches(file.metadata, groups):
+        yield file.read_row_groups(batch, columns=list(columns), use_threads=False)
 
 
-def groups_with(metadata: Any, metrics: Collection[str] | None, series: Any = None) -> list[int]:
+def groups_with(metadata: Any, metrics: Collection[str] | None) -> list[int]:
+    """The row groups that may have these metrics; None selects all."""
     return [
         group
         for group in range(metadata.num_row_groups)
-        if (metrics is None or _may_hold(metric_range(metadata, group), metrics))
-        and (series is None or _overlaps(_range(metadata, group, "series"), series))
+        if metrics is None or _may_hold(metric_range(metadata, group), metrics)
     ]
-
-
-def _overlaps(span: tuple[Any, Any] | None, series: Any) -> bool:
-    if span is None:
-        return True
-    return bool(np.searchsorted(series, span[0]) < np.searchsorted(series, span[1], "right"))
 
 
 def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
@@ -73,17 +58,12 @@ def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
 
 def metric_range(metadata: Any, group: int) -> tuple[str, str] | None:
     """The first and the last metric of a row group; None without statistics."""
-    found = _range(metadata, group, "metric")
-    return None if found is None else (str(found[0]), str(found[1]))
-
-
-def _range(metadata: Any, group: int, name: str) -> tuple[Any, Any] | None:
-    column = metadata.row_group(group).column(metadata.schema.names.index(name))
+    column = metadata.row_group(group).column(metadata.schema.names.index("metric"))
     found = column.statistics if column.is_stats_set else None
-    return None if found is None or not found.has_min_max else (found.min, found.max)
+    return None if found is None or not found.has_min_max else (str(found.min), str(found.max))
 
 
-def _batches(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
+def _batches(metadata: Any, groups: Sequence[int]) -> Iterator[list[int]]:
     held: list[int] = []
     rows = samples = 0
     for group in groups:

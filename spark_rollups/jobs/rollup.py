@@ -1,208 +1,109 @@
-"""A rollup run: writes the tables of changed days and a manifest, then forecasts and a manifest.
+"""A rollup run: the tables of changed days, then forecasts and trends.
 
-Until the first manifest readers see the old result. A failed run is resumed by day.
+Each table is replaced in one commit. The last commit of a run names the versions of the others, so
+readers see a whole result or the one before.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
 
-from spark_rollups.datasource.archive_files import Archive, open_archive
-from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting.snapshot.build import make_snapshots
-from spark_rollups.jobs.changed_days import changed_days, day_fingerprint, day_of, missing_spans
-from spark_rollups.jobs.cleanup import clean
-from spark_rollups.jobs.plan import RollupRequest, cost, groups, plan
-from spark_rollups.jobs.resume import forget_unfinished, keep_unfinished, read_unfinished
+from archive.tables.schema import HOURLY, SAMPLES
+from spark_rollups.filesystem import Root
+from spark_rollups.jobs.archive_days import ArchiveDays, missing_spans, open_archive
+from spark_rollups.jobs.day_tables import DayTables
+from spark_rollups.jobs.output_lock import output_lock
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.unit import Job, Outcome, Unit
-from spark_rollups.jobs.worker_tasks import LocalRunner, identities_task, outcomes_from, units_task
+from spark_rollups.jobs.snapshots import outdated_snapshots, write_snapshots
 from spark_rollups.progress import Progress
-from spark_rollups.rollup.identity_index import metrics_of
-from spark_rollups.rollup.series_identity import identity_path
-from spark_rollups.rollup.tables.manifest import (
-    Day,
-    Manifest,
-    newest_manifest,
-    numbers,
-    write_manifest,
-)
-from spark_rollups.runner import LazyRunner, Runner
+from spark_rollups.rollup.tables.delta_notes import newest_note, vacuum
+from spark_rollups.rollup.tables.reader import Rollups, check_format, open_rollups
+from spark_rollups.rollup.tables.schemas import DAY_TABLES, ROLLUP_FORMAT, SNAPSHOT_TABLES
+from spark_rollups.session import Session
 from spark_rollups.spark_errors import with_consequence
 
-# Fewer series are faster to prepare in this process.
-_FEW_SERIES: Final = 300_000
+# Readers may still use earlier results.
+_KEPT_HOURS: Final = 7 * 24
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    manifest: Manifest
-    read: list[str] = field(default_factory=list)  # days written in this run
-    resumed: list[str] = field(default_factory=list)  # days of an earlier run that failed
+    rollups: Rollups
+    days: list[str] = field(default_factory=list)  # written in this run
     snapshots: list[str] = field(default_factory=list)  # days with new forecasts
     rows: int = 0
 
 
-def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Progress) -> Result:
+class _Spark:
+    """Starts Spark only if there is work."""
+
+    def __init__(self, start: Callable[[], Session]) -> None:
+        self._start = start
+
+    @cached_property
+    def session(self) -> Session:
+        return self._start()
+
+
+def rollup(settings: RollupSettings, start: Callable[[], Session], progress: Progress) -> Result:
     """`start` is called only if there is work, so that Spark is not started without."""
     archive, out = open_archive(settings.archive), Root(settings.out)
+    archive.between(settings.first, settings.last)  # reports wrong bounds before anything else
+    with output_lock(out):
+        return _rolled(settings, archive, out, _Spark(start), progress)
+
+
+def _rolled(
+    settings: RollupSettings, archive: ArchiveDays, out: Root, spark: _Spark, progress: Progress
+) -> Result:
+    old = newest_note(out, "daily")
+    check_format(out, old)
     days = archive.between(settings.first, settings.last)
     for first, last in missing_spans(days):
         span = f"{first} to {last}" if first < last else str(first)
         progress.log(f"missing in the archive: {span}")
-    old = newest_manifest(out) or Manifest()
-    meaning = settings.meaning()
-    prints = {
-        day: day_fingerprint(archive, day, meaning, from_raw=settings.from_raw) for day in days
-    }
-    waiting = {
-        day: entry
-        for day, entry in read_unfinished(out).items()
-        if prints.get(day) == entry.fingerprint
-    }
-    todo = changed_days(prints, old.days, waiting)
-    runner = LazyRunner(start)
-    run = _Run(settings, archive, out, prints, dict(waiting), progress)
+    changed = _changed(settings, archive, old, progress)
+    todo = [day for day in days if day in changed]
     if todo:
-        runner.begin()
-        _make(
-            run,
-            todo,
-            runner,
-            "the old result is unchanged" if old.number else "there is no result yet",
-        )
-    return _finished(out, old, run, sorted(waiting), todo, runner, progress)
+        note = {
+            "format": ROLLUP_FORMAT, "archive": archive.versions, "settings": settings.meaning(),
+            "waiting": sorted(changed - set(todo)),
+        }  # fmt: skip
+        with with_consequence("the old result is unchanged" if old else "there is no result yet"):
+            DayTables(spark.session, archive, todo, settings).write(out, note, progress)
+    rollups = open_rollups(settings.out)
+    made = _snapshots(rollups, spark, progress) if settings.forecasts else []
+    for name in DAY_TABLES if todo else ():
+        vacuum(out, name, _KEPT_HOURS)
+    for name in SNAPSHOT_TABLES if made else ():
+        vacuum(out, name, _KEPT_HOURS)
+    return Result(rollups, todo, made, _rows(archive, todo, from_raw=settings.from_raw))
 
 
-def _make(run: _Run, days: list[str], runner: Runner, left: str) -> None:
-    """`left` describes the result that readers see after a failure."""
-    with with_consequence(left):
-        errors = run.make(days, runner)
-    if errors:
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise RollupError(f"{errors[0]}{more}; {left}")
+def _changed(
+    settings: RollupSettings, archive: ArchiveDays, old: dict[str, Any], progress: Progress
+) -> set[str]:
+    """Days whose rows in the archive are not those that the result was computed from."""
+    if old.get("settings") != settings.meaning():
+        return set(archive.days)
+    changed = archive.changed_since(old["archive"], from_raw=settings.from_raw)
+    if changed is None:
+        progress.log("the archive's log does not reach back to the last run: all days are computed")
+        return set(archive.days)
+    return changed | (set(old["waiting"]) & set(archive.days))
 
 
-def _finished(
-    out: Root, old: Manifest, run: _Run, waiting: list[str], todo: list[str], runner: Runner,
-    progress: Progress,
-) -> Result:  # fmt: skip
-    """Writes the days first, so that they are available even if forecasts fail."""
-    written = old
-    if run.finished:
-        days = dict(sorted({**old.days, **run.finished}.items()))
-        written = _written(out, replace(old, days=days))
-        forget_unfinished(out)
-    if run.forecasts:
-        made = make_snapshots(out, written, run.stamp, runner, progress)
-        written = written if made is written else _written(out, made)
-    if written is old:
-        return Result(old)
-    clean(out, written, run.identities)
-    fresh = [day for day in written.asof if written.asof[day] != old.asof.get(day)]
-    return Result(written, todo, waiting, fresh, run.rows)
+def _snapshots(rollups: Rollups, spark: _Spark, progress: Progress) -> list[str]:
+    outdated, dropped = outdated_snapshots(rollups)
+    if outdated:
+        with with_consequence("the days are written, forecasts are unchanged"):
+            write_snapshots(spark.session, rollups, outdated, dropped, progress)
+    return outdated
 
 
-def _written(out: Root, filled: Manifest) -> Manifest:
-    """Writes the next manifest."""
-    if max(numbers(out), default=0) != filled.number:
-        raise RollupError(f"{out}: another rollup wrote here at the same time; run again")
-    written = filled.after(_now())
-    write_manifest(out, written)
-    return written
-
-
-class _Run:
-    """The days of one run; `finished` is saved on disk as it grows."""
-
-    def __init__(
-        self, settings: RollupSettings, archive: Archive, out: Root, prints: dict[str, str],
-        finished: dict[str, Day], progress: Progress,
-    ) -> None:  # fmt: skip
-        self._settings, self._archive, self._out = settings, archive, out
-        self._prints, self._progress = prints, progress
-        self.finished, self.forecasts = finished, settings.forecasts
-        self.stamp = f"{_now():013d}-{secrets.token_hex(3)}"
-        self.identities = [identity_path(each, settings.folded) for each in archive.series]
-        self.rows = 0
-
-    def make(self, days: list[str], runner: Runner) -> list[str]:
-        """Returns the errors of failed days."""
-        self._prepare_identities(runner)
-        known = metrics_of(self._out, self.identities)
-        request = RollupRequest(
-            known, self._settings.states, self._settings.quantiles, self._settings.from_raw
-        )
-        units = plan(self._archive, days, request, runner.slots)
-        self._progress.begin(f"{len(days)} days", sum(map(cost, units)))
-        errors = self._run_units(self._job(), units, runner)
-        self._progress.end()
-        return errors
-
-    def _prepare_identities(self, runner: Runner) -> None:
-        there = set(self._out.walk("identities"))
-        archive, out = self._archive.root.text, self._out.text
-        tasks = [
-            identities_task(archive, each.path, out, path, self._settings.folded)
-            for each, path in zip(self._archive.series, self.identities, strict=True)
-            if path not in there
-        ]
-        rows = sum(each.rows for each in self._archive.series)
-        by: Runner = LocalRunner() if rows < _FEW_SERIES else runner
-        for _, result in by.run(tasks):
-            if error := outcomes_from(result)[0].error:
-                raise RollupError(error)
-
-    def _job(self) -> Job:
-        settings = self._settings
-        return Job(
-            self._archive.root.text, self._out.text, self.stamp, tuple(self.identities),
-            settings.hourly, settings.states, settings.quantiles,
-        )  # fmt: skip
-
-    def _run_units(self, job: Job, units: Sequence[Unit], runner: Runner) -> list[str]:
-        """A day is finished when all its units are. Returns errors at the end."""
-        packed = groups(units, runner.slots)
-        left = {day: sum(unit.day == day for unit in units) for day in {u.day for u in units}}
-        found: dict[str, list[Outcome]] = {day: [] for day in left}
-        errors: list[str] = []
-        for index, result in runner.run([units_task(job, group) for group in packed]):
-            ended = []
-            for outcome in outcomes_from(result):
-                found[outcome.day].append(outcome)
-                left[outcome.day] -= 1
-                if left[outcome.day] == 0:
-                    ended.append(outcome.day)
-            errors += self._end_days(ended, found)
-            self._progress.step(sum(map(cost, packed[index])))
-        return errors
-
-    def _end_days(self, days: Sequence[str], found: dict[str, list[Outcome]]) -> list[str]:
-        errors: list[str] = []
-        for day in days:
-            outcomes = found.pop(day)
-            wrong = sorted({outcome.error for outcome in outcomes if outcome.error})
-            errors += wrong
-            if not wrong:
-                self.rows += sum(outcome.rows for outcome in outcomes)
-                self.finished[day] = self._day(day, outcomes)
-        if days:
-            keep_unfinished(self._out, self.finished)
-        return errors
-
-    def _day(self, day: str, outcomes: list[Outcome]) -> Day:
-        source = self._archive.days[day]
-        return day_of(
-            outcomes,
-            self._prints[day],
-            from_raw=self._settings.from_raw or not source.hourly,
-            samples=bool(source.samples),
-        )
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
+def _rows(archive: ArchiveDays, days: list[str], *, from_raw: bool) -> int:
+    files = archive.tables[SAMPLES if from_raw else HOURLY].files
+    return sum(file.rows for file in files if file.partition in days)

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from spark_rollups import metric_selection
-from spark_rollups.rollup.series_identity import FOLDED_LABELS
+from spark_rollups.rollup.series_dimension import FOLDED_LABELS
 from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
-
-# Increase it if the same files give other numbers: then all days are computed again.
-_ENGINE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +25,6 @@ class RollupSettings:
     quantiles: tuple[str, ...] = metric_selection.QUANTILES
 
     def meaning(self) -> str:
-        """All settings that influence the numbers."""
+        """All settings that influence the numbers: with others every day is computed again."""
         lists = (self.folded, self.hourly, self.states, self.quantiles)
-        return json.dumps([ROLLUP_FORMAT, _ENGINE, self.from_raw, *map(sorted, lists)])
+        return json.dumps([ROLLUP_FORMAT, self.from_raw, *map(sorted, lists)])

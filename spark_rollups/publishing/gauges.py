@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.forecasting.forecast_batch import end_of
+from spark_rollups.forecasting.forecast_group import end_of
 from spark_rollups.rollup.tables.schemas import HORIZONS, QUANTILES_AHEAD
 
 Labels = tuple[str, ...]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from exporter import catalog
 from spark_rollups.command_line import JOB
 from spark_rollups.filesystem import RollupError
-from spark_rollups.forecasting.forecast_batch import end_of
+from spark_rollups.forecasting.forecast_group import end_of
 from spark_rollups.publishing.gauges import Gauges, gauges_of
 from spark_rollups.publishing.remote_write import Receiver, basic, bearer, send
 from spark_rollups.publishing.textfile import text_of, write_textfile
@@ -72,8 +72,8 @@ def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, log: Lo
 
 
 def last_success(rollups: Rollups) -> float:
-    """A run without changes writes no manifest, but the time in the text file."""
-    written = rollups.manifest.written / 1000
+    """A run without changes commits nothing, but writes the time into the text file."""
+    written = rollups.written
     try:
         match = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
     except RollupError:  # there is no such file yet

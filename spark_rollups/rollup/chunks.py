@@ -10,7 +10,6 @@ import numpy as np
 from archive.tables.chunk_statistics import Floats, Int64s
 from archive.tables.schema import milliseconds
 from spark_rollups.datasource.parquet_reader import one_array
-from spark_rollups.rollup.rows import Ranks
 
 VALUE_COLUMNS: Final = ("series", "hour", "scale", "iv", "fv")
 TIME_COLUMNS: Final = (*VALUE_COLUMNS, "ts", "stale")
@@ -19,24 +18,13 @@ _POWERS: Final = 10.0 ** np.arange(10)
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    series: Ranks
+    series: Any
     hour: Int64s
     counts: Int64s  # values of each chunk
     values: Floats  # of all chunks, concatenated
 
     def __len__(self) -> int:
         return len(self.series)
-
-    def take(self, chosen: Int64s) -> Chunks:
-        counts = self.counts[chosen]
-        return Chunks(
-            self.series[chosen], self.hour[chosen], counts, self.values[value_indexes(self, chosen)]
-        )
-
-
-def value_indexes(chunks: Chunks, chosen: Int64s) -> Int64s:
-    """The indexes of the values of these chunks."""
-    return ranges(starts_of(chunks.counts)[chosen], chunks.counts[chosen])
 
 
 def ranges(starts: Int64s, counts: Int64s) -> Int64s:
@@ -102,13 +90,13 @@ class TimedSamples:
     value: Floats
 
 
-def timed_samples(table: Any, chunks: Chunks) -> TimedSamples:
+def timed_samples(table: Any, chunks: Chunks, *, markers: bool = True) -> TimedSamples:
     """From a table with TIME_COLUMNS, in the order of chunks and time."""
     chunk = np.repeat(np.arange(len(chunks)), chunks.counts)
     offsets, _ = _lists(table, "ts")
     time = offsets.astype(np.int64) + chunks.hour[chunk]
     marks, mark_counts = _lists(table, "stale")
-    if len(marks) == 0:
+    if len(marks) == 0 or not markers:
         return TimedSamples(chunk, time, chunks.values)
     marked = np.repeat(np.arange(len(chunks)), mark_counts)
     ended = marks.astype(np.int64) + chunks.hour[marked]

@@ -18,11 +18,12 @@ import aiohttp
 import pyarrow as pa
 import pytest
 from support.archive.process import archiving, ran
+from support.rollups.delta_tables import write_rollups
 from support.waiting import until
 
 from exporter import catalog
 from spark_rollups.command_line import add_publication_arguments
-from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing import main
 from spark_rollups.publishing import publication as publish
 from spark_rollups.publishing.gauges import Gauge, Gauges
@@ -34,10 +35,8 @@ from spark_rollups.publishing.publication import (
 )
 from spark_rollups.publishing.remote_write import Receiver, basic, bearer, send, write_request
 from spark_rollups.publishing.textfile import text_of
-from spark_rollups.rollup.tables.manifest import Manifest, write_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS
-from spark_rollups.rollup.tables.writer import write_table
 from streamgauge.demo.pipeline.services import running
 from streamgauge.demo.processes.ports import free_ports
 from streamgauge.demo.processes.program_cache import ProgramMissingError
@@ -229,8 +228,7 @@ async def test_our_archive_keeps_it_too(tmp_path: Path) -> None:
 
 
 def rollups(folder: Path) -> Path:
-    root = Root(str(folder))
-    write_manifest(root, Manifest(number=1, written=1_794_800_000_000))
+    write_rollups(folder, {}, written=1_794_800_000_000)
     return folder
 
 
@@ -251,11 +249,9 @@ def test_forecasts_of_a_day_that_is_long_over_are_not_published(
     days_ago: float, published: bool, tmp_path: Path
 ) -> None:
     """However young the last success is: a rollup succeeds also where nothing is new."""
-    root = Root(str(tmp_path))
     table = pa.Table.from_pylist([FORECAST], schema=FORECASTS)
-    file = write_table(root, "forecasts/x.parquet", "forecasts", table)
-    asof = {"2026-11-14": {"forecasts": (file,)}, "2026-09-30": {"forecasts": ()}}
-    write_manifest(root, Manifest(1, 1_794_800_000_000, asof=asof))
+    days = (date(2026, 11, 14), date(2026, 9, 30))
+    write_rollups(tmp_path, {"forecasts": table}, days, written=1_794_800_000_000)
     end = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
     lines: list[str] = []
     found = newest_gauges(tmp_path, end + days_ago * 86_400, lines.append).gauges

@@ -12,29 +12,22 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pytest
-from spark.test_rollup_on_spark import EVER, ROOT, TABLES
 from support.rollups.archive import DAY, MONDAY, RollupArchive
 from support.rollups.generated_samples import generated_days
+from support.rollups.runs import COMMAND_CONF, CONF, all_rows, run
 
-from spark_rollups.filesystem import RollupError
-from spark_rollups.java import find_java
-from spark_rollups.jobs.rollup import rollup
-from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import LocalRunner
-from spark_rollups.progress import SilentProgress
-from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.jars import delta_jars
+from spark_rollups.session import SparkSettings, open_session
 from spark_rollups.worker_zip import main as write_package
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
-def spark_home() -> Path:
-    pyspark = pytest.importorskip("pyspark")
-    try:
-        find_java(os.environ)
-    except RollupError as error:
-        pytest.skip(str(error))
+def spark_home(one_at_a_time: None) -> Path:
+    import pyspark
+
     return Path(pyspark.__file__).parent
 
 
@@ -46,15 +39,27 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wanted(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    out = tmp_path_factory.mktemp("wanted")
-    rollup(RollupSettings(str(archive), str(out)), LocalRunner, SilentProgress())
-    return tables(out)
+def wanted(archive: Path, one_at_a_time: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """From this machine alone."""
+    out = tmp_path_factory.mktemp("wanted") / "out"
+    session = open_session(SparkSettings(master="local[2]", conf=CONF))
+    try:
+        run(session, archive, out)
+    finally:
+        session.close()
+    return all_rows(out)
 
 
-def tables(out: Path) -> list[Any]:
-    rollups = open_rollups(str(out))
-    return [rollups.table(name, *EVER) for name in TABLES]
+def delta() -> list[str]:
+    """What a Spark that we do not start needs for Delta tables."""
+    jars = ",".join(str(path) for path in delta_jars(os.environ, lambda _: None))
+    return [
+        "--jars", jars,
+        "--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+        "--conf", "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "--conf", "spark.sql.shuffle.partitions=2",
+        "--conf", "spark.databricks.delta.snapshotPartitions=1",
+    ]  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -122,23 +127,24 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_a_stand_alone_cluster_gives_the_same_result(
-    cluster: str, archive: Path, wanted: list[Any], environ: dict[str, str], tmp_path: Path
+    cluster: str, archive: Path, wanted: Any, environ: dict[str, str], tmp_path: Path
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "spark_rollups.main", "--archive", str(archive),
          "--out", str(tmp_path), "--master", cluster,
-         "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.host=127.0.0.1"],
+         "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.host=127.0.0.1",
+         *COMMAND_CONF],
         cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert tables(tmp_path) == wanted
+    assert all_rows(tmp_path) == wanted
 
 
 def test_spark_submit_of_the_zip_gives_the_same_result(
     spark_home: Path,
     cluster: str,
     archive: Path,
-    wanted: list[Any],
+    wanted: Any,
     environ: dict[str, str],
     tmp_path: Path,
 ) -> None:
@@ -147,24 +153,24 @@ def test_spark_submit_of_the_zip_gives_the_same_result(
     done = subprocess.run(
         [str(spark_home / "bin" / "spark-submit"), "--master", cluster,
          "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.host=127.0.0.1",
-         "--conf", "spark.ui.enabled=false",
+         "--conf", "spark.ui.enabled=false", *delta(),
          "--py-files", str(tmp_path / "streamgauge-spark.zip"),
          str(tmp_path / "streamgauge-rollup.py"),
          "--archive", str(archive), "--out", str(tmp_path / "out")],
         cwd=tmp_path, env=environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    assert tables(tmp_path / "out") == wanted
+    assert all_rows(tmp_path / "out") == wanted
 
 
 def test_a_standing_spark_connect_server_gives_the_same_result(
-    spark_home: Path, archive: Path, wanted: list[Any], tmp_path: Path
+    spark_home: Path, archive: Path, wanted: Any, tmp_path: Path
 ) -> None:
     pytest.importorskip("grpc")
     with daemon(
         spark_home, r"Spark Connect server started at: \S*?:(\d+)",
         "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]",
-        "--conf", "spark.connect.grpc.binding.port=0", "--conf", "spark.ui.enabled=false",
+        "--conf", "spark.connect.grpc.binding.port=0", "--conf", "spark.ui.enabled=false", *delta(),
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal",
     ) as port:  # fmt: skip
         done = subprocess.run(
@@ -173,4 +179,4 @@ def test_a_standing_spark_connect_server_gives_the_same_result(
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert tables(tmp_path) == wanted
+    assert all_rows(tmp_path) == wanted

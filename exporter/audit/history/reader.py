@@ -1,6 +1,6 @@
 """Reads the rollups of the last month for checks that need history.
 
-Uses only pyarrow, which is an optional dependency.
+Uses deltalake and pyarrow, which are optional dependencies.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
-ROLLUP_FORMAT = 1
+ROLLUP_FORMAT = 2
 # Rollups run once a day. Older results mean that they have stopped.
 STALE_AFTER = timedelta(days=4)
 _REFRESH_SECONDS = 300.0
@@ -38,7 +38,7 @@ def _today() -> date:
 
 @dataclass(slots=True)
 class HistoryReader:
-    """Reads again when there is a newer manifest."""
+    """Reads again when there is a newer version."""
 
     location: str
     system: str
@@ -80,12 +80,11 @@ class HistoryReader:
 
     def read(self) -> RollupHistory:
         """Raises HistoryError."""
-        files = RollupFiles.open(self.location)
-        number, manifest = files.newest_manifest()
+        tables = RollupTables.open(self.location)
         history = self._history
-        if history is None or number != self._number:
-            history = files.history(manifest, self.system, self.today())
-            self._history, self._number = history, number
+        if history is None or tables.number != self._number:
+            history = tables.history(self.system, self.today())
+            self._history, self._number = history, tables.number
         if self.today() - history.newest > STALE_AFTER:
             raise HistoryError(
                 f"{self.location}: the newest day is {history.newest}, run `streamgauge rollup`"
@@ -94,92 +93,86 @@ class HistoryReader:
 
 
 @dataclass(frozen=True, slots=True)
-class RollupFiles:
-    """The directory or bucket of the rollups."""
+class RollupTables:
+    """The Delta tables `daily` and `quantiles` of one rollup."""
 
     location: str
-    files: Any  # a pyarrow file system
-    base: str
+    days: Sequence[date]
+    daily: Any  # pyarrow data sets
+    quantiles: Any
+    number: int
 
     @classmethod
-    def open(cls, location: str) -> RollupFiles:
+    def open(cls, location: str) -> RollupTables:
+        """`daily` is committed last; its commit has the format and the version of `quantiles`."""
         try:
-            from pyarrow import fs  # type: ignore[import-untyped]
+            from deltalake import DeltaTable
+            from deltalake.exceptions import DeltaError, TableNotFoundError
         except ImportError as error:
-            raise HistoryError("rollups need pyarrow: pip install pyarrow") from error
+            raise HistoryError("rollups need deltalake: pip install deltalake pyarrow") from error
         try:
-            if "://" in location:
-                return cls(location, *fs.FileSystem.from_uri(location))
-            return cls(location, fs.LocalFileSystem(), location.rstrip("/"))
-        except (OSError, ValueError) as error:
+            daily = DeltaTable(f"{location.rstrip('/')}/daily")
+            note = _note(daily)
+            version = note.get("tables", {}).get("quantiles")
+            quantiles = DeltaTable(f"{location.rstrip('/')}/quantiles", version=version)
+        except TableNotFoundError as error:
+            raise HistoryError(f"{location}: no rollups found; run `streamgauge rollup`") from error
+        except (DeltaError, OSError, ValueError) as error:
             raise HistoryError(one_line(f"{location}: {error}")) from error
+        if note.get("format") != ROLLUP_FORMAT:
+            raise HistoryError(f"{location}: the rollups do not have format {ROLLUP_FORMAT}")
+        parts = (*daily.partitions(), *quantiles.partitions())
+        days = sorted({date.fromisoformat(each["day"]) for each in parts})
+        return cls(
+            location,
+            days,
+            daily.to_pyarrow_dataset(),
+            quantiles.to_pyarrow_dataset(),
+            daily.version(),
+        )
 
-    def newest_manifest(self) -> tuple[int, dict[str, Any]]:
-        from pyarrow import fs
-
-        try:
-            selector = fs.FileSelector(f"{self.base}/rollup", allow_not_found=True)
-            names = [one.base_name for one in self.files.get_file_info(selector)]
-            numbers = [int(name.removesuffix(".json")) for name in names if _is_manifest(name)]
-            if not numbers:
-                raise HistoryError(f"{self.location}: no rollups found; run `streamgauge rollup`")
-            path = f"rollup/{max(numbers):010d}.json"
-            with self.files.open_input_stream(f"{self.base}/{path}") as stream:
-                manifest = json.loads(stream.read())
-        except (OSError, ValueError) as error:
-            raise HistoryError(one_line(f"{self.location}: {error}")) from error
-        if not isinstance(manifest, dict) or manifest.get("format") != ROLLUP_FORMAT:
-            raise HistoryError(f"{self.location}: {path} does not have format {ROLLUP_FORMAT}")
-        return max(numbers), manifest
-
-    def history(self, manifest: dict[str, Any], system: str, today: date) -> RollupHistory:
-        days = {date.fromisoformat(day): entry for day, entry in manifest["days"].items()}
+    def history(self, system: str, today: date) -> RollupHistory:
         # The current day is incomplete.
-        newest = max((day for day in days if day < today), default=None)
+        newest = max((day for day in self.days if day < today), default=None)
         if newest is None:
             raise HistoryError(f"{self.location}: no complete day yet")
         builder = facts.HistoryBuilder(newest)
-        for day, entry in sorted(days.items()):
+        for day in self.days:
             if 0 <= builder.age(day) < facts.MONTH:
-                self._add_day(builder, day, entry.get("tables", {}), system)
+                self._add_day(builder, day, system)
         return builder.history()
 
-    def _add_day(
-        self, builder: facts.HistoryBuilder, day: date, tables: dict[str, Any], system: str
-    ) -> None:
-        def rows(table: str, metrics: Sequence[str], columns: Sequence[str]) -> Iterator[Any]:
-            for each in tables.get(table, ()):
-                yield self._read(each["path"], system, metrics, columns)
+    def _add_day(self, builder: facts.HistoryBuilder, day: date, system: str) -> None:
+        def rows(table: Any, metrics: Sequence[str], columns: Sequence[str]) -> Any:
+            return self._read(table, day, system, metrics, columns)
 
-        for table in rows("daily", builder.metrics(day), facts.DAILY_COLUMNS):
-            builder.add_daily(day, table)
+        builder.add_daily(day, rows(self.daily, builder.metrics(day), facts.DAILY_COLUMNS))
         if builder.age(day) < facts.WEEK:
             metrics = [catalog.CONSUMER_NUM_ACK_PENDING.name]
-            for table in rows("quantiles", metrics, facts.QUANTILE_COLUMNS):
-                builder.add_quantiles(table)
+            builder.add_quantiles(rows(self.quantiles, metrics, facts.QUANTILE_COLUMNS))
         if builder.age(day) < facts.DAY:
-            for table in rows("daily", [facts.BUCKET], facts.BUCKET_COLUMNS):
-                builder.add_buckets(table)
+            builder.add_buckets(rows(self.daily, [facts.BUCKET], facts.BUCKET_COLUMNS))
             metrics = [catalog.STREAM_CONSUMERS.name]
-            for table in rows("daily", metrics, facts.GROWTH_COLUMNS):
-                builder.add_growth(table)
+            builder.add_growth(rows(self.daily, metrics, facts.GROWTH_COLUMNS))
 
-    def _read(self, path: str, system: str, metrics: Sequence[str], columns: Sequence[str]) -> Any:
+    def _read(
+        self, table: Any, day: date, system: str, metrics: Sequence[str], columns: Sequence[str]
+    ) -> Any:
         import pyarrow.compute as pc  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-        wanted = (pc.field("system") == system) & pc.field("metric").isin(list(metrics))
+        wanted = (pc.field("day") == day) & pc.field("metric").isin(list(metrics))
+        wanted &= pc.field("system") == system
         try:
-            return pq.read_table(
-                f"{self.base}/{path}",
-                filesystem=self.files,
-                columns=list(columns),
-                filters=wanted,
-                partitioning=None,
-            )
+            return table.to_table(columns=list(columns), filter=wanted)
         except (OSError, ValueError) as error:
-            raise HistoryError(one_line(f"{self.location}: {path}: {error}")) from error
+            raise HistoryError(one_line(f"{self.location}: {day}: {error}")) from error
 
 
-def _is_manifest(name: str) -> bool:
-    return name.endswith(".json") and name.removesuffix(".json").isdecimal()
+def _note(table: Any) -> dict[str, Any]:
+    """What the newest rollup noted in its commit."""
+    for commit in table.history():
+        note = json.loads(commit.get("userMetadata") or "{}")
+        if isinstance(note, dict) and "streamgauge" in note:
+            found: dict[str, Any] = note["streamgauge"]
+            return found
+    return {}

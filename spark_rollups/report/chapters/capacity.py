@@ -8,7 +8,7 @@ from datetime import timedelta
 from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
-from spark_rollups.forecasting.forecast_batch import BY_DESIGN
+from spark_rollups.forecasting.forecast_group import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (

@@ -52,14 +52,9 @@ class CachedRollups:
     def _whole(self, name: str, first_day: date, last_day: date) -> pa.Table | None:
         key = (name, first_day, last_day)
         if key not in self._cached:
-            rows = self._rows(*key)
+            rows = self._rollups.rows(*key)  # from the log, without reading files
             if rows > self._rows_left:
                 return None
             self._rows_left -= rows
             self._cached[key] = self._rollups.table(*key)
         return self._cached[key]
-
-    def _rows(self, name: str, first_day: date, last_day: date) -> int:
-        """From the manifest, without reading files."""
-        days = (self._rollups.day(day) for day in self.days() if first_day <= day <= last_day)
-        return sum(each.rows for day in days if day for each in day.tables.get(name, ()))

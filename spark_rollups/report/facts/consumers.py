@@ -80,7 +80,7 @@ def seconds_in(
     result = np.zeros((len(assets), states))
     for first, last in slices(days):
         table = rows_between(
-            facts.source, assets, metric, first, last, ("value", "seconds"), "shares"
+            facts.source, assets, metric, first, last, ("value", "seconds"), "states"
         )
         indexes = assets.indexes(table)
         values = table["value"].to_numpy()

@@ -1,39 +1,75 @@
-"""Reads the rollups with pyarrow, without Spark."""
+"""Reads the rollups through delta-rs and pyarrow, without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, newest_manifest
-from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
+from spark_rollups.rollup.tables.delta_notes import (
+    TableFile,
+    TableVersion,
+    newest_note,
+    read_version,
+)
+from spark_rollups.rollup.tables.schemas import (
+    DAY_TABLES,
+    ROLLUP_FORMAT,
+    SNAPSHOT_TABLES,
+    TABLES,
+    partition_of,
+)
 
 
 class Rollups:
-    """The rollups of one manifest."""
+    """The versions that one run wrote: `daily` is committed last and names those of the others."""
 
-    def __init__(self, root: Root, manifest: Manifest) -> None:
-        self.root = root
-        self.manifest = manifest
+    def __init__(self, root: Root, note: dict[str, Any]) -> None:
+        self.root, self.note = root, note
+        self._versions: dict[str, TableVersion] = {}
+
+    def version(self, table: str) -> TableVersion:
+        if table not in TABLES:
+            raise RollupError(f"unknown table {table}; the tables are {', '.join(TABLES)}")
+        if table not in self._versions:
+            number = self.note.get("tables", {}).get(table)
+            self._versions[table] = read_version(self.root, table, number)
+        return self._versions[table]
+
+    @property
+    def written(self) -> float:
+        """When the run committed, in seconds since 1970."""
+        return float(self.note.get("written", 0)) / 1000
 
     def days(self) -> list[date]:
         """Days with data, oldest first."""
-        return [date.fromisoformat(day) for day in sorted(self.manifest.days)]
-
-    def day(self, day: date) -> Day | None:
-        """The manifest entry of a day."""
-        return self.manifest.days.get(day.isoformat())
+        return [date.fromisoformat(day) for day in self.version("daily").partitions]
 
     def hours(self, day: date) -> int:
         """Bit n is set if hour n (UTC) has data; 0 for a missing day."""
-        found = self.day(day)
-        return 0 if found is None else found.hours
+        return self._hours.get(day, 0)
+
+    @cached_property
+    def _hours(self) -> dict[date, int]:
+        found = self._read("daily", self.version("daily").files, ["day", "hour_bits"], None)
+        grouped: dict[date, int] = {}
+        days, firsts = np.unique(found["day"].cast(pa.int32()).to_numpy(), return_inverse=True)
+        bits = np.zeros(len(days), np.int64)
+        np.bitwise_or.at(bits, firsts, found["hour_bits"].to_numpy().astype(np.int64))
+        for day, mask in zip(days.tolist(), bits.tolist(), strict=True):
+            grouped[date.fromordinal(day + date(1970, 1, 1).toordinal())] = mask
+        return grouped
+
+    def rows(self, table: str, first_day: date, last_day: date) -> int:
+        """From the log, without reading files."""
+        return self.version(table).rows(first_day, last_day)
 
     def table(
         self,
@@ -46,57 +82,69 @@ class Rollups:
         """The rows of these days, both included."""
         if name not in DAY_TABLES:
             raise RollupError(f"unknown table {name}; the tables are {', '.join(DAY_TABLES)}")
-        files = [
-            each
-            for day in self.days()
-            if first_day <= day <= last_day
-            for each in self.manifest.days[day.isoformat()].tables.get(name, ())
-        ]
-        return self._read(files, DAY_TABLES[name], columns, metrics)
+        low, high = first_day.isoformat(), last_day.isoformat()
+        files = [file for file in self.version(name).files if low <= file.partition <= high]
+        return self._read(name, files, columns, metrics)
 
     def snapshot_days(self) -> list[date]:
         """Days with a snapshot of forecasts and trends, oldest first."""
-        return [date.fromisoformat(day) for day in sorted(self.manifest.asof)]
+        return [date.fromisoformat(day) for day in self._snapshots.get("days", ())]
+
+    @cached_property
+    def _snapshots(self) -> dict[str, Any]:
+        return newest_note(self.root, "forecasts")
 
     def snapshot_table(self, name: str, day: date) -> pa.Table:
         """`forecasts` or `trends` of a snapshot; raises without one."""
         if name not in SNAPSHOT_TABLES:
             raise RollupError(f"unknown table {name}; the tables are {', '.join(SNAPSHOT_TABLES)}")
-        found = self.manifest.asof.get(day.isoformat())
-        if found is None:
+        if day not in self.snapshot_days():
             raise RollupError(f"{self.root}: no {name} as of {day}")
-        return self._read(found.get(name, ()), SNAPSHOT_TABLES[name], None, None)
+        files = [file for file in self.version(name).files if file.partition == day.isoformat()]
+        return self._read(name, files, None, None)
 
     def _read(
         self,
-        files: Iterable[RollupFile],
-        schema: Any,
+        name: str,
+        files: Sequence[TableFile],
         columns: Sequence[str] | None,
         metrics: Collection[str] | None,
     ) -> pa.Table:
-        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        parts = [self._part(each.path, wanted, metrics) for each in files]
-        return pa.concat_tables([wanted.remove_metadata().empty_table(), *parts])
-
-    def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
-        wanted_metrics = (
+        schema, partition = TABLES[name], partition_of(name)
+        wanted = schema if columns is None else pa.schema([schema.field(each) for each in columns])
+        chosen = (
             None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
         )
-        with self.root.named_errors("read", path):
+        parts = [self._part(file, wanted, partition, chosen) for file in files]
+        return pa.concat_tables([wanted.empty_table(), *parts])
+
+    def _part(self, file: TableFile, wanted: Any, partition: str, chosen: Any) -> pa.Table:
+        """The partition column is in the log, not in the file."""
+        stored = [name for name in wanted.names if name != partition]
+        with self.root.named_errors("read", file.path):
             found = pq.read_table(
-                self.root.at(path),
-                filesystem=self.root.files,
-                columns=wanted.names,
-                filters=wanted_metrics,
-                partitioning=None,
-            )
-            return found.select(wanted.names).cast(wanted.remove_metadata())
+                self.root.at(file.path), filesystem=self.root.files, columns=stored,
+                filters=chosen, partitioning=None,
+            )  # fmt: skip
+        if partition in wanted.names:
+            day = pa.scalar(date.fromisoformat(file.partition), pa.date32())
+            found = found.append_column(partition, pa.repeat(day, found.num_rows))
+        return found.select(wanted.names).cast(wanted)
 
 
 def open_rollups(path: str) -> Rollups:
-    """Opens the newest manifest; raises without one, or for a newer format."""
+    """The result of the newest run; raises without one, or for a newer format."""
     root = Root(str(path))
-    manifest = newest_manifest(root)
-    if manifest is None:
+    note = newest_note(root, "daily")
+    if not note:
         raise RollupError(f"{root}: no rollups here; `streamgauge rollup` writes them")
-    return Rollups(root, manifest)
+    check_format(root, note)
+    return Rollups(root, note)
+
+
+def check_format(root: Root, note: dict[str, Any]) -> None:
+    version = note.get("format", ROLLUP_FORMAT)
+    if version > ROLLUP_FORMAT:
+        raise RollupError(
+            f"{root}: format {version} is newer than this program, which reads {ROLLUP_FORMAT}"
+        )

@@ -6,12 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-ROLLUP_FORMAT: Final = 1
-# Keys of the Parquet key-value metadata.
-META_FORMAT: Final = b"streamgauge.rollup_format"
-META_TABLE: Final = b"streamgauge.rollup_table"
-
-TIME: Final = pa.timestamp("ms", tz="UTC")
+ROLLUP_FORMAT: Final = 2
+TIME: Final = pa.timestamp("us", tz="UTC")
 LABELS: Final = pa.map_(pa.string(), pa.string())
 # The labels that identify the subject of a series; "" where absent.
 SUBJECT_LABELS: Final = ("system", "account", "stream", "consumer", "server")
@@ -20,87 +16,87 @@ HORIZONS: Final = (7, 30, 90)
 QUANTILES_AHEAD: Final = (10, 50, 90)
 
 _WHO: Final = (
-    *(pa.field(name, pa.string(), nullable=False) for name in ("metric", "kind", *SUBJECT_LABELS)),
-    pa.field("labels", LABELS, nullable=False),
+    *((name, pa.string()) for name in ("metric", "kind", *SUBJECT_LABELS)),
+    ("labels", LABELS),
 )
 
 
-def _needed(name: str, kind: Any) -> Any:
-    return pa.field(name, kind, nullable=False)
+def _numbers(*names: str) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, pa.float64()) for name in names)
 
 
-def _numbers(*names: str) -> tuple[Any, ...]:
-    return tuple(pa.field(name, pa.float64()) for name in names)
-
-
-def _described(table: str, *fields: Any) -> Any:
-    about = {META_FORMAT: str(ROLLUP_FORMAT).encode(), META_TABLE: table.encode()}
-    return pa.schema(fields, metadata=about)
-
-
-DAILY: Final = _described(
-    "daily",
-    *_WHO,
-    _needed("day", pa.date32()),
-    _needed("count", pa.int64()),
-    _needed("hours", pa.int32()),
-    *_numbers("min", "max", "sum", "first", "last"),
-    _needed("first_hour", TIME),
-    _needed("last_hour", TIME),
-    *_numbers("increase"),
-    _needed("resets", pa.int64()),
+DAILY: Final = pa.schema(
+    (
+        *_WHO,
+        ("day", pa.date32()),
+        ("count", pa.int64()),
+        ("hours", pa.int32()),
+        *_numbers("min", "max", "sum", "first", "last"),
+        ("first_hour", TIME),
+        ("last_hour", TIME),
+        *_numbers("increase"),
+        ("resets", pa.int64()),
+        ("hour_bits", pa.int32()),
+    )
 )
-HOURLY: Final = _described(
-    "hourly",
-    *_WHO,
-    _needed("hour", TIME),
-    _needed("count", pa.int64()),
-    *_numbers("min", "max", "sum", "first", "last", "p95", "increase"),
-    _needed("resets", pa.int64()),
+HOURLY_GAUGES: Final = pa.schema(
+    (
+        *_WHO,
+        ("day", pa.date32()),
+        ("hour", TIME),
+        ("count", pa.int64()),
+        *_numbers("min", "max", "sum", "first", "last", "p95", "increase"),
+        ("resets", pa.int64()),
+    )
 )
-SHARES: Final = _described(
-    "shares",
-    *_WHO,
-    _needed("day", pa.date32()),
-    _needed("value", pa.float64()),
-    _needed("samples", pa.int64()),
-    _needed("seconds", pa.float64()),
+STATES: Final = pa.schema(
+    (
+        *_WHO,
+        ("day", pa.date32()),
+        ("value", pa.float64()),
+        ("samples", pa.int64()),
+        ("seconds", pa.float64()),
+    )
 )
-QUANTILES: Final = _described(
-    "quantiles",
-    *_WHO,
-    _needed("day", pa.date32()),
-    _needed("count", pa.int64()),
-    *_numbers("p50", "p95", "p99"),
+QUANTILES: Final = pa.schema(
+    (*_WHO, ("day", pa.date32()), ("count", pa.int64()), *_numbers("p50", "p95", "p99"))
 )
-FORECASTS: Final = _described(
-    "forecasts",
-    _needed("as_of", pa.date32()),
-    _needed("subject", pa.string()),
-    _needed("metric", pa.string()),
-    _needed("limit_metric", pa.string()),
-    _needed("limit_name", pa.string()),
-    *(_needed(name, pa.string()) for name in ("system", "account", "stream", "server")),
-    *_numbers("level", "limit"),
-    _needed("outlook", pa.string()),
-    _needed("reason", pa.string()),
-    *(pa.field(name, pa.date32()) for name in ("earliest", "likely", "latest", "not_before")),
-    _needed("model", pa.string()),
-    *_numbers("error", "linear_error", "growth_per_day"),
-    _needed("days", pa.int32()),
-    _needed("dropped", pa.int32()),
-    *_numbers(*(f"level_{days}d_q{q}" for days in HORIZONS for q in QUANTILES_AHEAD)),
+FORECASTS: Final = pa.schema(
+    (
+        ("as_of", pa.date32()),
+        *((name, pa.string()) for name in ("subject", "metric", "limit_metric", "limit_name")),
+        *((name, pa.string()) for name in ("system", "account", "stream", "server")),
+        *_numbers("level", "limit"),
+        ("outlook", pa.string()),
+        ("reason", pa.string()),
+        *((name, pa.date32()) for name in ("earliest", "likely", "latest", "not_before")),
+        ("model", pa.string()),
+        *_numbers("error", "linear_error", "growth_per_day"),
+        ("days", pa.int32()),
+        ("dropped", pa.int32()),
+        *_numbers(*(f"level_{days}d_q{q}" for days in HORIZONS for q in QUANTILES_AHEAD)),
+    )
 )
-TRENDS: Final = _described(
-    "trends",
-    _needed("as_of", pa.date32()),
-    *_WHO,
-    *_numbers("level", "per_day", "low", "high"),
-    _needed("direction", pa.string()),
-    _needed("stepped", pa.float64()),
-    _needed("days", pa.int32()),
+TRENDS: Final = pa.schema(
+    (
+        ("as_of", pa.date32()),
+        *_WHO,
+        *_numbers("level", "per_day", "low", "high"),
+        ("direction", pa.string()),
+        ("stepped", pa.float64()),
+        ("days", pa.int32()),
+    )
 )
 
-DAY_TABLES: Final = {"daily": DAILY, "hourly": HOURLY, "shares": SHARES, "quantiles": QUANTILES}
+DAY_TABLES: Final = {
+    "daily": DAILY,
+    "hourly_gauges": HOURLY_GAUGES,
+    "states": STATES,
+    "quantiles": QUANTILES,
+}
 SNAPSHOT_TABLES: Final = {"forecasts": FORECASTS, "trends": TRENDS}
 TABLES: Final = {**DAY_TABLES, **SNAPSHOT_TABLES}
+
+
+def partition_of(table: str) -> str:
+    return "day" if table in DAY_TABLES else "as_of"

@@ -1,16 +1,14 @@
 """Writes rollups of yesterday from literal numbers, in the format of `streamgauge rollup`."""
 
-import json
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from support.rollups.delta_tables import ALL_HOURS, write_rollups
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.rollup.tables.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
+from spark_rollups.rollup.tables.schemas import QUANTILES
 
 Row = dict[str, Any]
 
@@ -41,6 +39,7 @@ def daily_row(metric: Metric | str, stream: str, consumer: str = "", **numbers: 
         "last_hour": moment,
         "increase": None,
         "resets": 0,
+        "hour_bits": ALL_HOURS,
         **numbers,
     }
 
@@ -62,18 +61,4 @@ def in_flight(stream: str, consumer: str, p95: float) -> Row:
 
 
 def write(folder: Path, daily: list[Row], quantiles: list[Row]) -> None:
-    tables: dict[str, Any] = {}
-    for table, schema, rows in (("daily", DAILY, daily), ("quantiles", QUANTILES, quantiles)):
-        path = f"{table}/day={yesterday()}/1.parquet"
-        (folder / path).parent.mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows, schema), folder / path)
-        tables[table] = [{"path": path, "rows": len(rows), "size": 1}]
-    manifest = {
-        "format": ROLLUP_FORMAT,
-        "days": {yesterday().isoformat(): {"tables": tables}},
-        "asof": {},
-        "number": 1,
-        "written": 0,
-    }
-    (folder / "rollup").mkdir()
-    (folder / "rollup" / "0000000001.json").write_text(json.dumps(manifest))
+    write_rollups(folder, {"daily": daily, "quantiles": quantiles})

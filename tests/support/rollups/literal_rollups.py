@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -10,11 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from support.rollups.delta_tables import ALL_HOURS, write_rollups
 
 from exporter.metric import Metric
-from spark_rollups.filesystem import Root
-from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
 from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
     FORECASTS,
@@ -22,7 +19,6 @@ from spark_rollups.rollup.tables.schemas import (
     SUBJECT_LABELS,
 )
 
-ALL_HOURS = 2**24 - 1
 Number = float | Callable[[int], float]  # constant, or by the index of the day
 
 
@@ -90,7 +86,7 @@ class LiteralRollups:
         for day in days:
             for value, held in seconds.items():
                 row = {"day": day, "value": float(value), "samples": 1, "seconds": held}
-                self.rows["shares"].append({**_identity(metric, "gauge", None, subject), **row})
+                self.rows["states"].append({**_identity(metric, "gauge", None, subject), **row})
 
     def quantile(self, metric: Metric, days: Sequence[date], p95: Number, **subject: str) -> None:
         for number, day in enumerate(days):
@@ -117,7 +113,16 @@ class LiteralRollups:
         times = {"first_hour": midnight, "last_hour": midnight + timedelta(hours=23)}
         known = {"increase": None, **numbers}
         self.rows["daily"].append(
-            {**identity, "day": day, "count": 24, "hours": 24, **known, **times, "resets": 0}
+            {
+                **identity,
+                "day": day,
+                "count": 24,
+                "hours": 24,
+                **known,
+                **times,
+                "resets": 0,
+                "hour_bits": self.covered[day],
+            }
         )
 
     # --- reading ----------------------------------------------------------------------------------
@@ -172,33 +177,12 @@ class LiteralRollups:
     # --- as files ---------------------------------------------------------------------------------
 
     def write(self, folder: Path) -> None:
-        """Writes files like `streamgauge rollup`."""
-        root = Root(str(folder))
-        days = {day.isoformat(): self._day(root, day) for day in self.days()}
-        asof = {
-            day.isoformat(): {
-                name: (
-                    _written(root, f"{name}/asof={day}/a.parquet", self.snapshot_table(name, day)),
-                )
-                for name in SNAPSHOT_TABLES
-            }
-            for day in self.asof
-        }
-        write_manifest(root, Manifest(number=1, days=days, asof=asof))
-
-    def _day(self, root: Root, day: date) -> Day:
-        tables = {
-            name: (_written(root, f"{name}/day={day}/a.parquet", self.table(name, day, day)),)
-            for name in ("daily", "shares", "quantiles")
-        }
-        return Day("made by hand", self.hours(day), 0, tables)
-
-
-def _written(root: Root, path: str, table: Any) -> RollupFile:
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    root.write(path, sink.getvalue())
-    return RollupFile(path, table.num_rows, len(sink.getvalue()))
+        """Writes tables like `streamgauge rollup`."""
+        tables = {name: self._whole(name) for name in DAY_TABLES}
+        for name, schema in SNAPSHOT_TABLES.items():
+            rows = [row for day in self.asof for row in self.asof[day][name]]
+            tables[name] = pa.Table.from_pylist(rows, schema=schema)
+        write_rollups(folder, tables, self.asof)
 
 
 def _identity(

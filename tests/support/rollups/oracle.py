@@ -47,9 +47,14 @@ class Oracle:
             for key, (_, row) in found.items()
         }
 
-    def hourly(self) -> list[dict[str, Any]]:
+    def hourly_gauges(self) -> list[dict[str, Any]]:
         return _sorted(
-            {**identity_columns(key), "hour": _moment(hour), **_rising_only(key, row)}
+            {
+                **identity_columns(key),
+                "day": _day(hour // DAY),
+                "hour": _moment(hour),
+                **_rising_only(key, row),
+            }
             for (key, hour), row in self.hours().items()
             if key[0] in metric_selection.HOURLY
         )
@@ -78,7 +83,7 @@ class Oracle:
                 )
         return _sorted(rows)
 
-    def shares(self) -> list[dict[str, Any]]:
+    def states(self) -> list[dict[str, Any]]:
         rows = []
         for (key, day), samples in self._days(metric_selection.STATES).items():
             held: dict[float, list[int]] = defaultdict(list)
@@ -147,6 +152,7 @@ def _day_row(rows: list[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
         "first_hour": _moment(rows[0][0]), "last_hour": _moment(rows[-1][0]),
         "increase": _added(row["increase"] for row in of),
         "resets": sum(row["resets"] for row in of),
+        "hour_bits": sum(1 << hour % DAY // HOUR for hour, _ in rows),
     }  # fmt: skip
 
 

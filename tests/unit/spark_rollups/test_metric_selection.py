@@ -43,4 +43,3 @@ def test_states_and_quantiles_are_of_gauges() -> None:
 def test_identity_columns_lead_every_table_of_days() -> None:
     for name, schema in schemas.DAY_TABLES.items():
         assert tuple(schema.names[: len(schemas.IDENTITY)]) == schemas.IDENTITY, name
-        assert schema.metadata[schemas.META_TABLE] == name.encode()

@@ -16,9 +16,9 @@ class Terminal(io.StringIO):
 def test_a_terminal_gets_a_bar_of_one_line_that_goes_away() -> None:
     screen = Terminal()
     shown = Progress(screen)
-    shown.begin("a title that is far too long for it " * 3, 4)
-    shown.step(1)
-    shown.step(1)
+    shown.begin("a title that is far too long for it " * 3)
+    shown.show(1, 4, 2)
+    shown.show(2, 4, 2)
     lines = screen.getvalue().split("\r")
     assert "\n" not in screen.getvalue()
     assert all(len(line.removesuffix("\x1b[K")) < WIDTH for line in lines)
@@ -26,26 +26,33 @@ def test_a_terminal_gets_a_bar_of_one_line_that_goes_away() -> None:
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_the_share_and_the_time_left_are_shown() -> None:
+def test_done_and_all_tasks_are_shown() -> None:
     screen = Terminal()
     shown = Progress(screen)
-    shown.begin("days", 4)
-    shown.step(2)
-    last = screen.getvalue().split("\r")[-1]
-    assert last.startswith("days  50% [############............] ")
-    assert "s left" in last
+    shown.begin("days")
+    shown.show(2, 4, 1)
+    assert screen.getvalue().split("\r")[-1] == "days [############............] 2/4 tasks\x1b[K"
 
 
-def test_elsewhere_lines_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_the_first_task_it_shows_what_is_awaited() -> None:
+    screen = Terminal()
+    shown = Progress(screen)
+    shown.begin("days")
+    shown.show(0, 0, 0)
+    assert screen.getvalue().endswith("\rdays: planning\x1b[K")
+    shown.show(0, 7, 0)
+    assert screen.getvalue().endswith("\rdays: 7 tasks wait for executors\x1b[K")
+
+
+def test_elsewhere_each_job_has_a_line_and_more_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
     shown = Progress(file)
-    shown.begin("days", 100)
-    shown.step(1)
-    assert file.getvalue() == ""
+    shown.begin("days")
+    shown.show(1, 100, 2)
+    assert file.getvalue() == "days\n"
     monkeypatch.setattr(module, "_LINE_SECONDS", 0.0)
-    shown.step(1)
-    assert file.getvalue().startswith("days   2% ")
-    assert file.getvalue().endswith("left\n")
+    shown.show(2, 100, 2)
+    assert file.getvalue() == "days\ndays: 2 of 100 tasks\n"
     shown.end()
     assert "\r" not in file.getvalue()
 
@@ -53,6 +60,6 @@ def test_elsewhere_lines_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_line_is_logged_above_the_bar() -> None:
     screen = Terminal()
     shown = Progress(screen)
-    shown.begin("days", 2)
+    shown.begin("days")
     shown.log("missing in the archive: 2026-09-28")
     assert screen.getvalue().endswith("\r\x1b[Kmissing in the archive: 2026-09-28\n")

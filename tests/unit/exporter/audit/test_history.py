@@ -1,22 +1,20 @@
 """History from rollups: real Parquet files with the schema of the rollups."""
 
-import json
 import logging
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.rollups.delta_tables import ALL_HOURS, write_rollups
 
 from exporter import catalog
 from exporter.audit.history import reader as audit_history
 from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.audit.history.rollup_history import RollupHistory, quantile
 from exporter.metric import Metric
-from spark_rollups.rollup.tables.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
+from spark_rollups.rollup.tables.schemas import QUANTILES, ROLLUP_FORMAT
 
 TODAY = date(2026, 11, 16)
 NEWEST = TODAY - timedelta(days=1)
@@ -49,28 +47,15 @@ def row(metric: Metric | str, day: date, **numbers: Any) -> dict[str, Any]:
         "last_hour": moment,
         "increase": None,
         "resets": 0,
+        "hour_bits": ALL_HOURS,
     }
     return {**plain, **numbers}
 
 
 def write(folder: Path, daily: Iterable[dict[str, Any]], **more: Any) -> None:
-    """Writes the output of `streamgauge rollup`: files by day, then the manifest."""
-    quantiles, number = more.get("quantiles", ()), more.get("number", 1)
-    days: dict[str, Any] = {}
-    for table, schema, rows in (("daily", DAILY, daily), ("quantiles", QUANTILES, quantiles)):
-        by_day: dict[date, list[dict[str, Any]]] = {}
-        for each in rows:
-            by_day.setdefault(each["day"], []).append(each)
-        for day, some in by_day.items():
-            path = f"{table}/day={day}/{number}.parquet"
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.Table.from_pylist(some, schema), folder / path)
-            tables = days.setdefault(day.isoformat(), {"tables": {}})["tables"]
-            tables[table] = [{"path": path, "rows": len(some), "size": 1}]
-    manifest = {"format": more.get("format", ROLLUP_FORMAT), "days": days, "asof": {}}
-    place = folder / "rollup" / f"{number:010d}.json"
-    place.parent.mkdir(exist_ok=True)
-    place.write_text(json.dumps(manifest | {"number": number, "written": 0}))
+    """Writes the tables of `streamgauge rollup`; each call is a new version."""
+    tables = {"daily": list(daily), "quantiles": list(more.pop("quantiles", ()))}
+    write_rollups(folder, tables, **more)
 
 
 def reader(folder: Path, today: date = TODAY) -> HistoryReader:
@@ -228,13 +213,13 @@ def test_other_systems_and_the_current_day_do_not_count(tmp_path: Path) -> None:
     assert found.worst_lag(WORKER) == 1.0
 
 
-def test_only_a_newer_manifest_is_read_again(tmp_path: Path) -> None:
+def test_only_a_newer_version_is_read_again(tmp_path: Path) -> None:
     lag = catalog.CONSUMER_LAG_SECONDS
     write(tmp_path, [row(lag, ago(0), max=1.0)])
     history_reader = reader(tmp_path)
     first = history_reader.read()
     assert history_reader.read() is first
-    write(tmp_path, [row(lag, ago(0), max=2.0)], number=2)
+    write(tmp_path, [row(lag, ago(0), max=2.0)])
     assert history_reader.read().worst_lag(WORKER) == 2.0
 
 
@@ -246,7 +231,7 @@ def test_old_rollups_are_rejected(tmp_path: Path) -> None:
 
 def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0))], format=ROLLUP_FORMAT + 1)
-    with pytest.raises(HistoryError, match=r"rollup/0000000001\.json does not have format 1"):
+    with pytest.raises(HistoryError, match="do not have format 2"):
         reader(tmp_path).read()
     assert ROLLUP_FORMAT == audit_history.ROLLUP_FORMAT
 
@@ -255,7 +240,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0))])
     (path,) = tmp_path.glob("daily/*/*.parquet")
     path.write_bytes(b"no Parquet")
-    with pytest.raises(HistoryError, match=r"daily/day=2026-11-15/1\.parquet"):
+    with pytest.raises(HistoryError, match=f"day=2026-11-15/{path.name}"):
         reader(tmp_path).read()
 
 

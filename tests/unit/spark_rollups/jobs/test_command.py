@@ -1,36 +1,33 @@
 """The command line: errors in one line, and the summary of a run."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.rollups.archive import DAY, MINUTE, MONDAY, RollupArchive, labels
+from support.rollups.delta_tables import write_rollups
 
 from spark_rollups import main as command
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java, java_version
-from spark_rollups.jobs.spark_runner import local_slots
-from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.jobs.archive_days import open_archive
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.rollup.tables.schemas import FORECASTS
 from spark_rollups.session import SparkSettings, open_session
 from spark_rollups.spark_errors import SparkFailedError, reason_in
 
-
-class ClosableRunner(LocalRunner):
-    """In the place of Spark, which other tests start."""
-
-    closed = 0
-
-    def __init__(self, _: object) -> None:
-        pass
-
-    def close(self) -> None:
-        ClosableRunner.closed += 1
+FORECAST = {
+    **{name: None for name in FORECASTS.names if FORECASTS.field(name).type != "string"},
+    "subject": "server", "system": "s", "server": "n1", "limit_name": "storage",
+    "metric": "streamgauge_server_storage_used_bytes", "level": 5e9, "limit": 9e9,
+    "outlook": "act", "likely": date(2026, 10, 9), "level_30d_q50": 6e9, "days": 30, "dropped": 0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +41,28 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def archive(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(command, "SparkRunner", ClosableRunner)
+    """Other tests start Spark."""
+    monkeypatch.setattr(command, "open_session", _no_spark)
     shutil.copytree(published, tmp_path / "archive")
     return tmp_path / "archive"
+
+
+def _no_spark(*_: object) -> None:
+    raise RollupError("Spark is started")
+
+
+@pytest.fixture
+def rolled(archive: Path) -> Path:
+    """As if the rollups had been made: nothing has changed since."""
+    days = [date(2026, 9, 28), date(2026, 9, 29)]
+    versions = open_archive(str(archive)).versions
+    forecast = {**dict.fromkeys(FORECASTS.names, ""), **FORECAST, "as_of": days[0]}
+    write_rollups(
+        archive.parent / "out",
+        {"daily": [{"day": day, "hour_bits": 1} for day in days], "forecasts": [forecast]},
+        days[:1], archive=versions, settings=RollupSettings("", "").meaning(), waiting=[], daily=0,
+    )  # fmt: skip
+    return archive
 
 
 def arguments(archive: Path, *more: str) -> list[str]:
@@ -59,66 +75,28 @@ def at(moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_run_reports_what_it_wrote_and_closes_its_runner(
-    archive: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_without_changes_spark_is_not_started_and_success_is_written(
+    rolled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at(MONDAY + 35 * DAY, monkeypatch)
-    before = ClosableRunner.closed
-    assert command.main(arguments(archive)) == 0
-    output = capsys.readouterr()
-    assert output.out.startswith("2 days written from ")
-    assert "forecasts as of 2026-09-28" in output.out
-    assert ClosableRunner.closed == before + 1
-    assert command.main(arguments(archive)) == 0
-    assert capsys.readouterr().out == (
-        "2 days, no changes\nno forecasts published: the newest are as of 2026-09-28, 34 days old\n"
-    )
-    assert ClosableRunner.closed == before + 1, "nothing to do, nothing started"
-
-
-@pytest.mark.slow
-def test_forecasts_of_a_week_ago_are_published_and_older_ones_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(command, "SparkRunner", ClosableRunner)
-    identity = {"system": "s", "server": "n1"}
-    samples = [
-        (labels(metric, **identity), MONDAY + step * 60 * MINUTE, value)
-        for metric, value in (("streamgauge_server_storage_used_bytes", 5e9),
-                              ("streamgauge_server_storage_limit_bytes", 9e9))
-        for step in range(24 * 30)
-    ]  # fmt: skip
-    RollupArchive(tmp_path / "archive").add(samples, now=MONDAY + 40 * DAY)
-    file = tmp_path / "out" / "streamgauge_rollup.prom"
-    found = []
-    for day in (31, 37, 38):
+    file, found = rolled.parent / "out" / "streamgauge_rollup.prom", []
+    for day in (1, 8, 9):
         at(MONDAY + day * DAY, monkeypatch)
-        assert command.main(arguments(tmp_path / "archive")) == 0
-        output = capsys.readouterr().out
-        text = file.read_text()
+        assert command.main(arguments(rolled)) == 0
+        output, text = capsys.readouterr().out, file.read_text()
+        assert output.startswith("2 days, no changes\n")
         found.append(("_forecast_server_" in text, "no forecasts published" in output))
-        assert (
-            f"streamgauge_forecast_as_of_timestamp_seconds {(MONDAY + 30 * DAY) / 1000}\n" in text
-        )
-        assert "streamgauge_rollup_last_success_timestamp_seconds " in text
-    assert found == [(True, False), (True, False), (False, True)]
+        as_of = f"streamgauge_forecast_as_of_timestamp_seconds {(MONDAY + DAY) / 1000}\n"
+        assert as_of in text
+        success = f"streamgauge_rollup_last_success_timestamp_seconds {(MONDAY + day * DAY) / 1000}"
+        assert success in text
+    assert found == [(True, False), (True, False), (False, True)], (
+        "forecasts of a week ago are published"
+    )
 
 
-def test_success_is_written_for_prometheus_also_when_nothing_changed(archive: Path) -> None:
-    file = archive.parent / "out" / "streamgauge_rollup.prom"
-    command.main(arguments(archive))
-    first = file.read_text()
-    command.main(arguments(archive))
-    assert "streamgauge_rollup_last_success_timestamp_seconds " in first
-    assert file.read_text() != first
-
-
-def test_without_forecasts_there_are_days_alone(archive: Path) -> None:
-    assert command.main(arguments(archive, "--no-forecasts")) == 0
-    (path,) = (archive.parent / "out" / "rollup").glob("*.json")
-    manifest = json.loads(path.read_text())
-    assert manifest["asof"] == {}
-    assert len(manifest["days"]) == 2
+def test_with_work_spark_is_started(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(arguments(archive)) == 2
+    assert "Spark is started" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -156,7 +134,7 @@ def test_an_unknown_scheme_is_reported(capsys: pytest.CaptureFixture[str]) -> No
     assert "secret" not in output
 
 
-def test_an_interrupt_reports_that_finished_days_are_kept(
+def test_an_interrupt_reports_that_finished_tables_are_kept(
     archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:
@@ -164,7 +142,7 @@ def test_an_interrupt_reports_that_finished_days_are_kept(
 
     monkeypatch.setattr(command, "rollup", interrupted)
     assert command.main(arguments(archive)) == 130
-    assert "finished days are kept" in capsys.readouterr().err
+    assert "finished tables are kept" in capsys.readouterr().err
 
 
 def test_a_failure_of_spark_is_reported_with_its_full_text(
@@ -224,13 +202,6 @@ def test_an_old_java_and_a_wrong_home_are_reported(tmp_path: Path) -> None:
         find_java({"JAVA_HOME": str(tmp_path)})
     with pytest.raises(RollupError, match="JAVA_HOME is /none, but there is no bin/java in it"):
         find_java({"JAVA_HOME": "/none"})
-
-
-@pytest.mark.parametrize(
-    ("master", "slots"), [("local", 1), ("local[3]", 3), ("local[4,2]", 4), ("", os.cpu_count())]
-)
-def test_a_local_master_gives_the_number_of_parallel_tasks(master: str, slots: int) -> None:
-    assert local_slots(master) == slots
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

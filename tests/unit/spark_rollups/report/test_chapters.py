@@ -96,7 +96,7 @@ def test_a_consumer_has_its_worst_day_and_its_share_of_repeats() -> None:
 
 def test_shares_of_time_are_by_state_and_the_month_before_stands_beside() -> None:
     rollups = healthy()
-    rollups.rows["shares"].clear()
+    rollups.rows["states"].clear()
     rollups.states(c.CONSUMER_VERDICT, OCTOBER, {0: 90, 5: 10}, **CONSUMER)
     rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {0: 50, 2: 10, 3: 15, 7: 25}, **CONSUMER)
     report = report_of(rollups)

@@ -100,7 +100,7 @@ def acks(seconds: float) -> Fault:
 
 def states(seconds: dict[int, float]) -> Fault:
     def fault(rollups: LiteralRollups) -> None:
-        rollups.rows["shares"].clear()
+        rollups.rows["states"].clear()
         rollups.states(c.CONSUMER_VERDICT, NOVEMBER, seconds, **CONSUMER)
 
     return fault

@@ -1,0 +1,123 @@
+"""The plans of the day tables: scan, join with the series, aggregate, write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from archive.tables.schema import HOURLY, SAMPLES, SERIES
+from spark_rollups.datasource.source import FORMAT, StreamgaugeSource
+from spark_rollups.filesystem import Root
+from spark_rollups.jobs.archive_days import ArchiveDays, shifted
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.progress import Progress
+from spark_rollups.rollup.hours_to_days import (
+    days_of_identities,
+    hours_of_identities,
+    with_steps_between_hours,
+)
+from spark_rollups.rollup.sample_groups import quantiles_of_days, states_of_days
+from spark_rollups.rollup.series_dimension import series_dimension, with_identity
+from spark_rollups.rollup.tables.delta_notes import note_text, read_version
+from spark_rollups.rollup.tables.delta_writer import replace_partitions
+from spark_rollups.session import Session
+
+
+class DayTables:
+    """The tables of some days of the archive, as data frames."""
+
+    def __init__(
+        self, session: Session, archive: ArchiveDays, days: Sequence[str], settings: RollupSettings
+    ) -> None:
+        self._session, self._spark = session, session.spark
+        self._archive, self._days, self._settings = archive, list(days), settings
+        self._spark.dataSource.register(StreamgaugeSource)
+        self._dimension = series_dimension(self._spark, self._table(SERIES), settings.folded)
+        self._pairs = True
+
+    def write(self, out: Root, note: dict[str, Any], progress: Progress) -> None:
+        """`daily` last: its commit makes the versions of the others the result."""
+        span = f"{self._days[0]} to {self._days[-1]}" if len(self._days) > 1 else self._days[0]
+        versions = {}
+        self._dimension = self._dimension.persist()
+        try:
+            with self._session.job(f"rollup {span}: series and their identities", progress):
+                self._pairs = not self._dimension.where("copies > 1").isEmpty()
+            for name, title in (
+                ("hourly_gauges", "hours"),
+                ("states", "time in states"),
+                ("quantiles", "quantiles of samples"),
+            ):
+                with self._session.job(f"rollup {span}: {title}", progress):
+                    rows = getattr(self, name)()
+                    replace_partitions(rows, out, name, self._days, note_text(**note))
+                versions[name] = read_version(out, name).number
+            with self._session.job(f"rollup {span}: hours to days", progress):
+                text = note_text(**note, tables=versions)
+                replace_partitions(self.daily(), out, "daily", self._days, text)
+        finally:
+            self._dimension.unpersist()
+
+    def daily(self) -> Any:
+        hours = hours_of_identities(self._hours(), self._dimension, pairs=self._pairs)
+        return with_identity(days_of_identities(hours), self._dimension)
+
+    def hourly_gauges(self) -> Any:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        some = self._hours().where(F.col("metric").isin(list(self._settings.hourly)))
+        hours = hours_of_identities(some, self._dimension, pairs=self._pairs)
+        return with_identity(hours, self._dimension)
+
+    def states(self) -> Any:
+        found = states_of_days(
+            self._samples(), self._dimension, self._settings.states, self._archive.series
+        )
+        return with_identity(found, self._dimension)
+
+    def quantiles(self) -> Any:
+        found = quantiles_of_days(
+            self._samples(), self._dimension, self._settings.quantiles, self._archive.series
+        )
+        return with_identity(found, self._dimension)
+
+    def _hours(self) -> Any:
+        """The archive's statistics; for days without them, and with --from-raw, from samples."""
+        settings, has = self._settings, self._archive.has
+        raw = [day for day in self._days if settings.from_raw or not has(HOURLY, day)]
+        stored = [day for day in self._days if day not in raw]
+        parts = [self._of_days(self._table(HOURLY), stored)] if stored else []
+        parts += [self._hours_from_samples(raw)] if raw else []
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole.unionByName(part)
+        return whole
+
+    def _hours_from_samples(self, days: list[str]) -> Any:
+        before = sorted({shifted(day, -1) for day in days} - set(days))
+        stored = [day for day in before if self._archive.has(HOURLY, day)]
+        computed = [*days, *(day for day in before if day not in stored)]
+        hours = self._of_days(self._aggregated(), computed)
+        if stored:
+            earlier = self._of_days(self._table(HOURLY), stored)
+            hours = hours.unionByName(earlier.select(hours.columns))
+        return self._of_days(with_steps_between_hours(hours), days)
+
+    def _aggregated(self) -> Any:
+        version = self._archive.versions[SAMPLES]
+        read = self._spark.read.format(FORMAT).option("aggregate", "hourly")
+        return read.option("version", version).load(self._archive.root.text)
+
+    def _samples(self) -> Any:
+        return self._of_days(self._table(SAMPLES), self._days)
+
+    def _of_days(self, rows: Any, days: Sequence[str]) -> Any:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return rows.where(F.col("day").isin([date.fromisoformat(day) for day in days]))
+
+    def _table(self, name: str) -> Any:
+        version = self._archive.versions[name]
+        read = self._spark.read.format("delta").option("versionAsOf", version)
+        return read.load(f"{self._archive.root.spark}/{name}")

@@ -1,0 +1,48 @@
+"""Writes rows into a rollup table: one commit replaces the partitions that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from spark_rollups.filesystem import Root
+from spark_rollups.rollup.tables.delta_notes import ensure_note
+from spark_rollups.rollup.tables.schemas import TABLES, partition_of
+
+
+def replace_partitions(
+    rows: Any, root: Root, table: str, partitions: Iterable[str], note: str
+) -> None:
+    """Readers see all of it or nothing."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    partition = partition_of(table)
+    listed = ", ".join(f"DATE'{each}'" for each in sorted(partitions))
+    (
+        rows.select(*(_column(F, field) for field in _fields(table)))
+        .hint("rebalance", partition)
+        .sortWithinPartitions(partition, *_order(table))
+        .write.format("delta")
+        .mode("overwrite")
+        .option("replaceWhere", f"{partition} IN ({listed})")
+        .option("userMetadata", note)
+        .partitionBy(partition)
+        .save(f"{root.spark}/{table}")
+    )
+    ensure_note(root, table, note)
+
+
+def _fields(table: str) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(TABLES[table])
+
+
+def _column(functions: Any, field: Any) -> Any:
+    return functions.col(field.name).cast(field.dataType).alias(field.name)
+
+
+def _order(table: str) -> list[str]:
+    """Readers select by metric: its rows are next to each other."""
+    known = ("metric", "system", "account", "stream", "consumer", "server", "hour")
+    return [name for name in known if name in TABLES[table].names]

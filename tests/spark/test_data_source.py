@@ -1,0 +1,94 @@
+"""The data source `streamgauge`: decoded samples with labels, filters pushed down, statistics."""
+
+from pathlib import Path
+
+import pytest
+from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels
+
+from spark_rollups.datasource.partitions import Selection, plan_partitions
+from spark_rollups.datasource.source import StreamgaugeSource
+from spark_rollups.session import Session
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+LAG, PENDING = "streamgauge_consumer_lag_seconds", "streamgauge_consumer_num_pending"
+
+
+def samples() -> list[Sample]:
+    return [
+        (labels(metric, system="s", stream=stream, consumer="c", zone="z"),
+         MONDAY + number * DAY + step * 7 * MINUTE, step + 0.5)
+        for metric in (LAG, PENDING) for stream in ("A", "B") for number in range(2)
+        for step in range(20)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("source") / "archive"
+    marker = (labels(LAG, system="s", stream="A", consumer="c", zone="z"), MONDAY + 9 * HOUR,
+              0x7FF0000000000002)  # fmt: skip
+    RollupArchive(path).add([*samples(), marker], now=MONDAY + 5 * DAY)
+    return path
+
+
+def test_samples_come_back_with_their_labels_and_without_markers(
+    session: Session, archive: Path
+) -> None:
+    session.spark.dataSource.register(StreamgaugeSource)
+    frame = session.spark.read.format("streamgauge").load(str(archive))
+    found = sorted(
+        (tuple(sorted(row["labels"].items())), round(row["time"].timestamp() * 1000), row["value"])
+        for row in frame.collect()
+    )
+    assert found == sorted(samples())
+    row = frame.where("stream = 'B' and metric like '%lag%'").first()
+    assert (row["metric"], row["system"], row["server"]) == (LAG, "s", "")
+
+
+def test_filters_on_metric_day_and_labels_are_pushed_down(session: Session, archive: Path) -> None:
+    session.spark.dataSource.register(StreamgaugeSource)
+    frame = session.spark.read.format("streamgauge").load(str(archive))
+    some = frame.where(f"metric = '{LAG}' and day = DATE'2026-09-29' and stream in ('A', 'X')")
+    assert some.count() == 20
+    plan = some._jdf.queryExecution().executedPlan().toString()
+    assert "BatchScan" in plan
+    assert "Filter" not in plan.replace("RuntimeFilters", ""), plan
+
+
+def test_partitions_of_other_days_and_metrics_are_not_planned(archive: Path) -> None:
+    everything = plan_partitions(str(archive), None, Selection())
+    assert {part.day for part in everything} == {"2026-09-28", "2026-09-29"}
+    wanted = Selection()
+    assert wanted.keep("day", ["2026-09-28"], labels=True)
+    assert wanted.keep("metric", [LAG], labels=True)
+    assert wanted.keep("consumer", ["c"], labels=True)
+    assert not wanted.keep("value", [1.0], labels=True)
+    assert not wanted.keep("consumer", ["c"], labels=False)
+    assert {part.day for part in plan_partitions(str(archive), None, wanted)} == {"2026-09-28"}
+    assert wanted.keep("metric", ["another"], labels=True)
+    assert wanted.metrics == set()
+    assert plan_partitions(str(archive), None, wanted) == []
+
+
+def test_statistics_of_hours_are_one_row_per_series_and_hour(
+    session: Session, archive: Path
+) -> None:
+    session.spark.dataSource.register(StreamgaugeSource)
+    read = session.spark.read.format("streamgauge").option("aggregate", "hourly")
+    rows = read.load(str(archive)).where(f"metric = '{LAG}' and count > 0").collect()
+    assert len(rows) == 2 * 2 * 3
+    assert sum(row["count"] for row in rows) == 80
+    first = min(rows, key=lambda row: (row["hour"], row["series"]))
+    assert (first["first"], first["last"], first["increase"], first["resets"]) == (0.5, 8.5, 8.0, 0)
+
+
+def test_an_unknown_option_and_a_missing_archive_are_named(
+    session: Session, tmp_path: Path, archive: Path
+) -> None:
+    session.spark.dataSource.register(StreamgaugeSource)
+    read = session.spark.read.format("streamgauge")
+    with pytest.raises(Exception, match="it can be none or hourly"):
+        read.option("aggregate", "weekly").load(str(archive)).count()
+    with pytest.raises(Exception, match="no archive here"):
+        session.spark.read.format("streamgauge").load(str(tmp_path)).count()
