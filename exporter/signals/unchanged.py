@@ -190,7 +190,9 @@ def _was_unchanged(before: Consumer, row: Consumer, evidence: Evidence) -> bool:
     """Whether nothing changed since the previous poll and the result needs only this row."""
     first, newest, now = evidence.past[0], evidence.past[-1], evidence.now
     return (
-        _same_position(before, row)
+        # Each poll without it makes a count inexact from then on.
+        row.config is not None
+        and _same_position(before, row)
         and _same_backlog(before, row)
         and now.same_values(newest)
         # The redelivery cause depends on more than this row.

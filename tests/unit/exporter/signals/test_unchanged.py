@@ -299,3 +299,12 @@ def test_less_work_shows_the_same_whatever_the_history(
     for seconds, of_row, of_stream, events in history:
         row, of = replace(row, **of_row), replace(of, **of_stream)
         states.poll(row, of, events, after=seconds)
+
+
+def test_a_count_without_configuration_stays_inexact_for_the_whole_window() -> None:
+    states, row = TwoStates(), replace(WAITING, config=None)
+    for seconds in (0.0, 0.0, 1.0):
+        states.poll(row, STREAM, after=seconds)
+    states.poll(
+        replace(row, config=consumer_config(filters=("orders.eu",))), STREAM, after=299.9995
+    )
