@@ -55,6 +55,7 @@ class SignalState:
     # Apart from the durable ones, which many short-lived consumers would displace.
     _removed_ephemerals: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
     _taken: float = float("-inf")  # of the previous snapshot
+    _order: list[ConsumerState] = field(default_factory=list)  # as in the previous snapshot
 
     def update(self, snapshot: Snapshot, events: EventsInput | None = None) -> Signals:
         for memory in self._removed:
@@ -168,37 +169,53 @@ class SignalState:
         clocks: Mapping[str, float],
         events: EventsInput,
     ) -> dict[ConsumerKey, ConsumerSignals]:
-        now, states, previous = snapshot.taken, self._consumers, self._taken
+        now, previous = snapshot.taken, self._taken
         self._taken = now
         # Events may add to the rows of these consumers.
         with_events = events.counts.keys() | events.exhausted.keys()
-        found: dict[ConsumerKey, ConsumerSignals] = {}
+        states = self._states_of(snapshot.consumers)
+        results: list[ConsumerSignals] = []
         account = stream = view = None
-        for row in snapshot.consumers:
-            key = (row.account, row.stream, row.name)
+        for row, state in zip(snapshot.consumers, states, strict=True):
             if row.stream != stream or row.account != account:  # rows of a stream follow each other
                 account, stream = row.account, row.stream
                 view = views.get((account, stream))
-            state = states.get(key)
-            if state is None:
-                state = states[key] = ConsumerState(key)
-                state.resume(self._events_before(key))
             seen, state.seen = state.seen, now
             if seen < previous:
                 state.missed = True
-            # The key object of the state: one for all polls instead of a new one per poll.
             if view is None or not row.up:
                 state.missed |= view is not None
-                found[state.key] = bare_signals(state, row, now)
-            else:
+                results.append(bare_signals(state, row, now))
+                continue
+            result = None
+            if not with_events or state.key not in with_events:
+                if state.idle:
+                    result = idle_signals(state, row, view)
+                elif seen <= now < state.valid_until:
+                    result = unchanged_signals(state, row, view, now, events)
+            if result is None:
                 if state.row is None:
                     state.add(catalog.CONSUMER_RECREATED, self._is_back_recreated(row), now)
-                result = None
-                if not with_events or key not in with_events:
-                    result = _reused(state, row, view, now, seen, events)
-                found[state.key] = result or consumer_signals(
-                    state, Observation(row, view, now, events, clocks)
-                )
+                result = consumer_signals(state, Observation(row, view, now, events, clocks))
+            results.append(result)
+        return dict(zip([state.key for state in states], results, strict=True))
+
+    def _states_of(self, rows: tuple[Consumer, ...]) -> list[ConsumerState]:
+        """Sources list consumers in the same order, so that most need no search."""
+        states, order = self._consumers, self._order
+        if len(order) != len(rows):
+            order = [ConsumerState(("", "", ""))] * len(rows)
+        found = []
+        for row, state in zip(rows, order, strict=True):
+            if state.row is not row and state.key != (row.account, row.stream, row.name):
+                key = (row.account, row.stream, row.name)
+                known = states.get(key)
+                if known is None:
+                    known = states[key] = ConsumerState(key)
+                    known.resume(self._events_before(key))
+                state = known
+            found.append(state)
+        self._order = found
         return found
 
     def _note_removed(self, present: Mapping[ConsumerKey, ConsumerSignals], now: float) -> None:
@@ -253,22 +270,6 @@ class SignalState:
             for key in named
             if key in self._streams
         }
-
-
-def _reused(
-    state: ConsumerState,
-    row: Consumer,
-    view: StreamView,
-    now: float,
-    seen: float,
-    events: EventsInput,
-) -> ConsumerSignals | None:
-    """The result of the previous poll, at `seen`, where it still holds."""
-    if state.idle:
-        return idle_signals(state, row, view)
-    if seen <= now < state.valid_until:
-        return unchanged_signals(state, row, view, now, events)
-    return None
 
 
 def _events_of(states: Mapping[Key, State], now: float) -> dict[Key, Events]:

@@ -74,6 +74,7 @@ class StreamView(Struct, frozen=True, gc=False):
     steady: bool  # not recreated, and its sequence did not go back
     last_seq_before: int  # at the previous poll, so older than the consumers' values
     last_seq_earlier: int  # at the poll before that
+    still: bool  # as at the last two polls
 
 
 class StreamState(EventCounters, gc=False):
@@ -84,6 +85,7 @@ class StreamState(EventCounters, gc=False):
     observed_at: float = NEVER  # leader's clock
     limited: tuple[float, int] = (NEVER, 0)  # leader's clock; last removal by limits: at most
     earlier: int = 0  # last sequence at the poll before the previous one
+    still: bool = False  # nothing was stored or removed since the previous poll
 
     def observe(self, row: Stream, server_now: float) -> StreamView:
         """`row` comes from the stream's leader. At the first poll it is the row in the state."""
@@ -101,13 +103,21 @@ class StreamState(EventCounters, gc=False):
         last_before = min(before.last_seq, row.last_seq) if steady else 0
         earlier = min(self.earlier, last_before)
         self.row, self.earlier = row, last_before
+        shape_before, was_still = self.shape, self.still
+        shape = self._shape(config)
+        self.still = (
+            row.last_seq == last_before
+            and row.messages == before.messages
+            and row.first_seq == before.first_seq
+            and shape is shape_before
+        )
         in_total = self._by_limits(by_limits, server_now)
         acks_remove = config is not None and config.retention != "limits"
         return StreamView(
             row,
             self.times,
             server_now,
-            self._shape(config),
+            shape,
             is_gapless(row),
             acks_remove,
             removes_oldest(row),
@@ -126,6 +136,7 @@ class StreamState(EventCounters, gc=False):
             steady,
             last_before,
             earlier,
+            was_still and self.still,
         )
 
     def _by_limits(self, now: int, server_now: float) -> int:

@@ -11,7 +11,7 @@ from math import inf
 from msgspec.structs import replace
 
 from exporter.model import Consumer
-from exporter.signals import ack_floor, delivery_stall
+from exporter.signals import ack_floor
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.rules import seconds_to_deadlines
 from exporter.signals.events_input import EventsInput
@@ -35,7 +35,7 @@ def idle_signals(state: ConsumerState, row: Consumer, view: StreamView) -> Consu
         or row.num_pending
         or row.num_ack_pending
         or row.paused
-        or not _same_position(before, row)
+        or (row is not before and not _same_position(before, row))
         or not view.steady
         or (view.row.last_seq > state.position and not view.gapless)
     ):
@@ -53,13 +53,12 @@ def unchanged_signals(
 ) -> ConsumerSignals | None:
     """The previous result with new ages; None if more than ages may have changed."""
     before = state.row
-    if (
-        before is None
-        or not _same_position(before, row)
-        or not _same_backlog(before, row)
-        or not _stream_unchanged(state, row, view)
-        or _has_new_events(state, events)
+    # Sources return the same object for a row without changes: nothing to compare.
+    if row is not before and (
+        before is None or not _same_position(before, row) or not _same_backlog(before, row)
     ):
+        return None
+    if not (view.still or _stream_unchanged(state, row, view)) or _has_new_events(state, events):
         return None
     return _with_new_ages(state, row, view, now)
 
@@ -122,29 +121,36 @@ def _with_new_ages(
     result, floor, deliveries = state.result, state.floor, state.deliveries
     if result is None or floor is None or deliveries is None:
         return None
-    unfinished = result.unfinished_seq
     state.row = row
-    # Without pending messages, the stall starts now.
-    if row.num_pending == 0 or row.paused:
+    # In full instead of in functions: this runs for most consumers of a large system.
+    stalled = floor_stalled = 0.0
+    if row.num_pending == 0 or row.paused:  # then the stall starts now
         deliveries.since = deliveries.new_since = deliveries.pulled = now
-    elif row.num_waiting > 0:
-        deliveries.pulled = now
-    if row.num_ack_pending == 0:
-        if ack_floor.holds_nothing(row):
+    else:
+        if row.num_waiting > 0:
+            deliveries.pulled = now
+        if now > deliveries.since:
+            stalled = now - deliveries.since
+    if row.num_ack_pending > 0:
+        if now > floor.since:
+            floor_stalled = now - floor.since
+    else:
+        if row.ack_floor_consumer_seq >= row.delivered_consumer_seq:
             floor.since = now
         if row.num_pending == 0 and view.last_seq_before > state.finished:
             state.finished = view.last_seq_before
-    ahead = row.delivered_stream_seq - view.row.last_seq
-    lag, lag_exact = lag_seconds(unfinished, view.times, view.row, view.server_now)
+    unfinished, stream = result.unfinished_seq, view.row
+    lag, lag_exact = lag_seconds(unfinished, view.times, stream, view.server_now)
+    ahead = row.delivered_stream_seq - stream.last_seq
     return replace(
         result,
         lag=lag,
         lag_exact=lag_exact,
         blocking_stream_seq=None,
-        headroom_seconds=headroom_seconds(lag, view.row.config),
-        headroom_ratio=headroom_ratio(unfinished, view.row) if view.near_limit else None,
-        stalled=delivery_stall.stalled_seconds(deliveries, row, now),
-        floor_stalled=ack_floor.stalled_seconds(floor, row, now),
+        headroom_seconds=headroom_seconds(lag, stream.config),
+        headroom_ratio=headroom_ratio(unfinished, stream) if view.near_limit else None,
+        stalled=stalled,
+        floor_stalled=floor_stalled,
         ahead=ahead if ahead > 0 else None,
     )
 
