@@ -34,39 +34,33 @@ class RowCache(Generic[Row, Key]):
     """Keeps the order and the heads between polls.
 
     Sorting and writing heads for 100,000 rows takes longer than everything after it, and few
-    rows change from one poll to the next.
+    rows come or go from one poll to the next. Sources list them in the same order.
     """
 
     names: tuple[str, ...]
     system: str
     identity: Callable[[Row], Key]
+    _listed: list[Key] = field(default_factory=list)  # as the rows came
+    _places: list[int] = field(default_factory=list)  # of the sorted keys in that list
     _keys: list[Key] = field(default_factory=list)
     _heads: list[str] = field(default_factory=list)
 
     def table(self, rows: Iterable[Row]) -> Table[Row, Key]:
         rows = tuple(rows)
-        by_key = dict(zip(map(self.identity, rows), rows, strict=True))
-        ordered = self._in_cached_order(by_key)
-        if ordered is None:
-            self._arrange(by_key)
-            ordered = [by_key[key] for key in self._keys]
-        return Table(ordered, self._keys, self._heads)
+        listed = list(map(self.identity, rows))
+        if listed != self._listed:
+            self._arrange(listed)
+        return Table(list(map(rows.__getitem__, self._places)), self._keys, self._heads)
 
-    def _in_cached_order(self, by_key: dict[Key, Row]) -> list[Row] | None:
-        """None when rows were added or removed."""
-        if len(by_key) != len(self._keys):
-            return None
-        try:
-            return list(map(by_key.__getitem__, self._keys))
-        except KeyError:
-            return None
-
-    def _arrange(self, by_key: dict[Key, Row]) -> None:
-        known = dict(zip(self._keys, self._heads, strict=True))
-        remaining = [key for key in self._keys if key in by_key]
-        # Sorting a sorted list with a few new items at its end takes about one pass.
-        self._keys = sorted([*remaining, *(key for key in by_key if key not in known)])
-        self._heads = [known.get(key) or self._head(key) for key in self._keys]
+    def _arrange(self, listed: list[Key]) -> None:
+        places = {key: place for place, key in enumerate(listed)}
+        if places.keys() != set(self._keys):
+            known = dict(zip(self._keys, self._heads, strict=True))
+            remaining = [key for key in self._keys if key in places]
+            # Sorting a sorted list with a few new items at its end takes about one pass.
+            self._keys = sorted([*remaining, *(key for key in places if key not in known)])
+            self._heads = [known.get(key) or self._head(key) for key in self._keys]
+        self._listed, self._places = listed, [places[key] for key in self._keys]
 
     def _head(self, key: Key) -> str:
         return label_head(self.names, (self.system, *key))

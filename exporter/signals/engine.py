@@ -206,14 +206,15 @@ class SignalState:
         if len(order) != len(rows):
             order = [ConsumerState(("", "", ""))] * len(rows)
         found = []
-        for row, state in zip(rows, order, strict=True):
-            if state.row is not row and state.key != (row.account, row.stream, row.name):
-                key = (row.account, row.stream, row.name)
-                known = states.get(key)
-                if known is None:
-                    known = states[key] = ConsumerState(key)
-                    known.resume(self._events_before(key))
-                state = known
+        for row, likely in zip(rows, order, strict=True):
+            if likely.row is row:
+                found.append(likely)
+                continue
+            key = (row.account, row.stream, row.name)
+            state = likely if likely.key == key else states.get(key)
+            if state is None:
+                state = states[key] = ConsumerState(key)
+                state.resume(self._events_before(key))
             found.append(state)
         self._order = found
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from exporter.errors import MalformedResponseError, RequestError
@@ -21,7 +22,7 @@ from exporter.sources.decoding.decode import (
 )
 from exporter.sources.decoding.row_by_row import UnreadRow
 from exporter.sources.decoding.shared_configs import SharedConfigs
-from exporter.sources.decoding.wire import WireConsumer, WireStream
+from exporter.sources.decoding.wire import WireConsumer, WireConsumerConfig, WireStream
 from exporter.sources.fan_out import fan_out, run_each
 from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
@@ -37,6 +38,20 @@ class _Known:
 
     config: StreamConfig | None
     consumers: dict[str, ConsumerConfig | None] = field(default_factory=dict)
+    # As they were read: comparing costs less than converting them again.
+    read: dict[str, WireConsumerConfig] = field(default_factory=dict)
+    last_read: WireConsumerConfig | None = None
+
+    def keep(self, rows: dict[str, Consumer]) -> None:
+        self.consumers = {name: row.config for name, row in rows.items()}
+        if len(self.read) > len(rows):
+            self.read = {name: one for name, one in self.read.items() if name in rows}
+
+    def note_read(self, name: str, read: WireConsumerConfig) -> None:
+        """Consumers of a stream often have the same configuration: one object for all."""
+        if self.last_read is None or read != self.last_read:
+            self.last_read = read
+        self.read[name] = self.last_read
 
 
 @dataclass(slots=True)
@@ -117,11 +132,12 @@ class AccountAssets:
         return silent_stream(self._account, name, reason, known.config)
 
     async def _list_consumers(self, streams: dict[str, Stream], context: RequestContext) -> None:
-        rows: list[Consumer] = []
+        # In the order of the streams, not of the responses: later steps then search less.
+        rows: dict[str, list[Consumer]] = {name: [] for name in streams}
         waiting = [stream for stream in streams.values() if stream.up and stream.consumers > 0]
         for stream in streams.values():
             if not stream.up:
-                rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
+                rows[stream.name] = self._silent_consumers(stream.name, "stream_" + stream.reason)
 
         async def one(stream: Stream) -> None:
             if self.denied.is_skipped(stream.name, time.monotonic()):
@@ -133,12 +149,12 @@ class AccountAssets:
                 self.denied.note(stream.name, error.reason, time.monotonic())
                 raise
             finally:
-                rows.extend(found.values())
+                rows[stream.name] = list(found.values())
 
         try:
             await fan_out(waiting, one, self.concurrency, context, "streams")
         finally:
-            self.consumers = tuple(rows)
+            self.consumers = tuple(chain.from_iterable(rows.values()))
 
     def _silent_consumers(self, stream: str, reason: str) -> list[Consumer]:
         known = self._known.get(stream)
@@ -161,7 +177,7 @@ class AccountAssets:
                 return
             known.consumers |= {name: row.config for name, row in rows.items()}
             raise
-        known.consumers = {name: row.config for name, row in rows.items()}
+        known.keep(rows)
         _raise_unread(f"CONSUMER.LIST.{stream.name}", unread)
 
     def _add_page(
@@ -182,9 +198,7 @@ class AccountAssets:
                 rows[name] = silent_consumer(self._account, stream.name, name, reason, config)
 
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
-        config = known.consumers.get(wire.name)
-        if wire.config is not None and (read := consumer_config(wire.config)) != config:
-            config = self._shared.of(read)  # else the same object: callers compare by identity
+        config = self._config(wire, known)
         if config is not None and config.internal:
             return None
         if not has_leader(wire.cluster):
@@ -193,6 +207,19 @@ class AccountAssets:
         return consumer_from_wire(
             self._account, stream.name, wire, config, leader, stream.first_seq
         )
+
+    def _config(self, wire: WireConsumer, known: _Known) -> ConsumerConfig | None:
+        """The same object while nothing changes: callers compare by identity."""
+        config, read = known.consumers.get(wire.name), wire.config
+        if read is None:
+            return config
+        # Only whether it has one counts; names would make all of them differ.
+        read.durable_name = "durable" if read.durable_name else ""
+        if config is not None and read == known.read.get(wire.name):
+            return config
+        known.note_read(wire.name, read)
+        made = consumer_config(read)
+        return config if made == config else self._shared.of(made)
 
     async def _streams_by_name(self, context: RequestContext) -> dict[str, Stream]:
         """Without a meta leader LIST fails, but each stream leader still responds to INFO."""

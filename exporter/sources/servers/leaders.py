@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 
 import msgspec
 
@@ -24,6 +25,7 @@ from exporter.sources.decoding.row_by_row import PartlyReadStream
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
 from exporter.sources.filters import Filters
+from exporter.sources.servers.known_rows import KnownRows, is_same
 
 StreamKey = tuple[str, str]
 ConsumerKey = tuple[str, str, str]
@@ -44,6 +46,7 @@ class ConfigCache:
     # Creation times of the assets when their configuration was read.
     _created: dict[StreamKey | ConsumerKey, datetime | None] = field(default_factory=dict)
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
+    changes: int = 0  # of consumers: a row may keep its configuration until the next one
 
     def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
         key = (account, wire.name)
@@ -67,9 +70,11 @@ class ConfigCache:
             read = consumer_config(wire.config)
             if read != config:
                 config = self.consumers[key] = self._shared.of(read)
+                self.changes += 1
             self._created[key] = wire.created
         elif config is not None and self._is_another(key, wire.created):
             del self.consumers[key]
+            self.changes += 1
             config = None
         if config is None:
             self.unknown.add(account)
@@ -130,6 +135,7 @@ class LeaderRows:
 
     configs: ConfigCache
     filters: Filters
+    known: KnownRows
     # Servers that are up but did not list their streams: what they lead is unknown.
     without_jsz: frozenset[str] = frozenset()
     starting: frozenset[str] = frozenset()  # servers that have just started
@@ -154,7 +160,8 @@ class LeaderRows:
         for account in accounts:
             if not self.filters.accounts.wants(account.name):
                 continue
-            for stream in account.stream_detail or ():
+            # Servers list streams in any order; the same one at each poll saves searching.
+            for stream in sorted(account.stream_detail or (), key=_name):
                 if self.filters.streams.wants(stream.name):
                     self._add_stream(server, account.name, stream, api_level)
 
@@ -189,18 +196,27 @@ class LeaderRows:
 
     def _add_consumers(self, server: str, account: str, stream: WireStream) -> None:
         name, first_seq, configs = stream.name, stream.state.first_seq, self.configs
-        every = self.filters.consumers.open
-        for wire in stream.consumer_detail or ():
+        every, wires = self.filters.consumers.open, stream.consumer_detail or ()
+        known = self.known.of(server, account, name, len(wires))
+        for place, wire in enumerate(wires):
             if not every and not self.filters.consumers.wants(wire.name):
                 continue
-            config = configs.consumer(account, name, wire)
+            before = known[place]
+            if before is None or not self.known.keeps_config(before, wire):
+                before, config = None, configs.consumer(account, name, wire)
+            else:
+                config = before.config
             if config is not None and config.internal:
                 continue
-            key = (account, name, wire.name)
             if wire.cluster is not None and not self._leads_well(wire.cluster, server):
-                self._add_followed(key, server, wire.cluster)
+                self._add_followed((account, name, wire.name), server, wire.cluster)
                 continue
-            row = consumer_from_wire(account, name, wire, config, server, first_seq)
+            if before is not None and is_same(before, wire, first_seq):
+                row = before
+            else:
+                row = consumer_from_wire(account, name, wire, config, server, first_seq)
+                known[place] = row
+            key = (row.account, row.stream, row.name)
             rival = self._led.get(key)
             # During an election two servers may both report themselves as the leader; the one that
             # delivered more is the newer.
@@ -270,6 +286,9 @@ class LeaderRows:
             if key not in self._led
         )
         return (*self._led.values(), *leaderless, *unread)
+
+
+_name = attrgetter("name")
 
 
 def _newer(row: WireStream, than: WireStream | None) -> bool:

@@ -21,6 +21,7 @@ from exporter.sources.decoding.server_decode import (
 from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
 from exporter.sources.request_context import RequestContext
+from exporter.sources.servers.known_rows import KnownRows
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows
 from exporter.sources.servers.registry import ServerRegistry
 from exporter.sources.servers.silent_assets import SilentAssets
@@ -62,6 +63,7 @@ class ServersState:
     options: SourceOptions
     clocks: ClockState = field(default_factory=ClockState)
     configs: ConfigCache = field(default_factory=ConfigCache)
+    rows: KnownRows = field(default_factory=KnownRows)
     health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
     servers: ServerRegistry = field(init=False)
     silent: SilentAssets = field(init=False)
@@ -142,8 +144,9 @@ def read_rows(state: ServersState, responses: list[ServerResponses]) -> LeaderRo
     without_jsz = frozenset(
         response.server.name for response in responses if not response.lists_all
     )
-    rows = LeaderRows(state.configs, state.options.filters, without_jsz, starting)
-    for response in responses:
+    state.rows.start_poll(state.configs.changes)
+    rows = LeaderRows(state.configs, state.options.filters, state.rows, without_jsz, starting)
+    for response in sorted(responses, key=lambda response: response.server.name):
         for page in response.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
                 state.configs.default_max_consumers = page.limits.default_max_consumers
