@@ -38,6 +38,7 @@ from streamgauge.promql.expression import Expression
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
 _EXHAUSTED = by_replica(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
 _exhausted_messages = latest(catalog.CONSUMER_EXHAUSTED_MESSAGES)
+_unconfirmed = latest(catalog.CONSUMER_EXHAUSTED_UNCONFIRMED)
 _ack_pending = by_replica(catalog.CONSUMER_NUM_ACK_PENDING)
 _window = by_replica(catalog.CONSUMER_MAX_ACK_PENDING)
 _gap = by_replica(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES)
@@ -245,15 +246,15 @@ MESSAGES_ABANDONED = Alert(
                 earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
             )
         )
-        .or_(new_events(catalog.CONSUMER_EXHAUSTED))
+        .or_(new_events(catalog.CONSUMER_EXHAUSTED).unless(_unconfirmed))
     ),
     for_="0s",
     keep_firing_for="15m",
     summary="Messages reached max_deliver: the server delivers them no more.",
     description=f"{CONSUMER} has given up about {COUNT} messages after max_deliver deliveries. They "
     "stay in the stream until you handle them, or limits remove them.",
-    condition="An advisory reported a message that reached max_deliver in the last <recent_event>, "
-    "or such messages are in the stream now and were <exhausted_lasting> ago. It then fires as long "
+    condition="An advisory reported a message that reached max_deliver in the last <recent_event> and "
+    "the consumer's state confirms it, or such messages are in the stream now and were <exhausted_lasting> ago. It then fires as long "
     "as any are there.",
     board=Board.CONSUMER,
 )

@@ -58,6 +58,10 @@ CONSUMER_EXHAUSTED = _consumer("consumer_exhausted_total",
     "the first event. For a pull consumer the server sends the advisory at the next pull.",
     origin=_EVENT)
 CONSUMER_EXHAUSTED_LAST_EVENT_TIMESTAMP_SECONDS = last_event_of(CONSUMER_EXHAUSTED)
+CONSUMER_EXHAUSTED_UNCONFIRMED = _consumer("consumer_exhausted_unconfirmed",
+    "1 when advisories report messages given up after max_deliver deliveries, and the consumer's state "
+    "shows none: a client invented them, or they are acknowledged or removed since. Otherwise absent.",
+    origin=_DERIVED)
 CONSUMER_LAST_EXHAUSTED_STREAM_SEQ = _consumer("consumer_last_exhausted_stream_seq",
     "Stream sequence of the last message that reached max_deliver, from advisories. "
     "Absent before the first event.",

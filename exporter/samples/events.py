@@ -15,6 +15,7 @@ from exporter.events.counts import (
 from exporter.events.publish_acks import UNNAMED_STREAM
 from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.metric import Metric
+from exporter.model import Consumer
 from exporter.samples.rows import known_rows
 from exporter.samples.self_metrics import SelfSample
 
@@ -22,9 +23,15 @@ Number = int | float
 
 
 def consumer_event_columns(
-    keys: Sequence[ConsumerKey], heads: Sequence[str], counts: EventCounts
+    found: Sequence[Consumer],
+    keys: Sequence[ConsumerKey],
+    heads: Sequence[str],
+    counts: EventCounts,
 ) -> Iterator[Column]:
     """A counter appears with its first event: without events it is unknown, not 0."""
+    if not counts.consumers:
+        return
+    yield _unconfirmed(found, keys, heads, counts)
     heads, rows = known_rows(keys, heads, counts.consumers)
     yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c in rows))
     yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c in rows))
@@ -37,6 +44,27 @@ def consumer_event_columns(
     yield Column(catalog.CONSUMER_LAST_EXHAUSTED_STREAM_SEQ, heads, last)
     yield _terms(heads, rows)
     yield Column(catalog.CONSUMER_ACK_SECONDS, heads, (c.ack_times for c in rows))
+
+
+def _unconfirmed(
+    found: Sequence[Consumer],
+    keys: Sequence[ConsumerKey],
+    heads: Sequence[str],
+    counts: EventCounts,
+) -> Column:
+    shown = [
+        (head, 1)
+        for row, key, head in zip(found, keys, heads, strict=True)
+        if (one := counts.consumers.get(key)) and _contradicts(row, one)
+    ]
+    return _column(catalog.CONSUMER_EXHAUSTED_UNCONFIRMED, shown)
+
+
+def _contradicts(row: Consumer, counts: ConsumerCounts) -> bool:
+    """An exhausted message stays among the redelivered ones; with max_deliver 1 none is counted."""
+    if not counts.exhausted or not row.up or row.config is None or row.config.max_deliver == 1:
+        return False
+    return row.num_redelivered == 0 or row.config.max_deliver is None
 
 
 def _terms(heads: Sequence[str], rows: Sequence[ConsumerCounts]) -> Column:

@@ -196,7 +196,7 @@ class Renderer:
                 consumer_signal_columns(keys, heads, inputs.signals.consumers),
                 event_columns(keys, heads, inputs.signals.consumer_events),
                 consumer_reply_columns(keys, heads, inputs.published.consumers),
-                consumer_event_columns(keys, heads, inputs.events),
+                consumer_event_columns(rows, keys, heads, inputs.events),
                 self._findings.columns(keys, heads, inputs.report) if find else (),
             )
 

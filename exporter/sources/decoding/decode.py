@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from datetime import datetime
 from typing import TypeVar
@@ -28,6 +29,7 @@ from exporter.sources.decoding.wire import (
     WireStream,
     WireStreamConfig,
 )
+from streamgauge.serving.rate_limit import RateLimitedLog
 
 NANOSECONDS_PER_SECOND = 1e9
 # JSZ writes "no limit" of an account as the largest unsigned number.
@@ -36,6 +38,7 @@ _UNLIMITED_UNSIGNED = 2**63
 T = TypeVar("T")
 _decoders: dict[type, msgspec.json.Decoder[object]] = {}
 _making = threading.Lock()
+_log = RateLimitedLog(logging.getLogger(__name__))
 
 
 def read_response(kind: type[T], data: bytes | bytearray | memoryview, what: str) -> T:
@@ -43,8 +46,12 @@ def read_response(kind: type[T], data: bytes | bytearray | memoryview, what: str
     decoder = _decoders.get(kind) or _make_decoder(kind)
     try:
         return decoder.decode(data)  # type: ignore[return-value]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        text = bytes(data).decode(errors="replace")
+    except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedResponseError(f"{what}: {error}") from error
+    _log.log(what, logging.WARNING, "response is not UTF-8, bytes are replaced", request=what)
+    return read_response(kind, text.encode(), what)
 
 
 def _make_decoder(kind: type) -> msgspec.json.Decoder[object]:

@@ -6,13 +6,17 @@ Only fields that the decoder needs are declared; msgspec ignores the others.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+
+Count = Annotated[int, Meta(ge=0)]
+"""A negative count makes its row malformed."""
 
 
 class WireSequence(Struct, gc=False):
-    consumer_seq: int = 0
-    stream_seq: int = 0
+    consumer_seq: Count = 0
+    stream_seq: Count = 0
     last_active: datetime | None = None
 
 
@@ -21,7 +25,7 @@ class WirePeer(Struct, gc=False):
     current: bool = False
     offline: bool = False
     active: int = 0
-    lag: int = 0
+    lag: Count = 0
 
 
 class WireCluster(Struct, gc=False):
@@ -67,10 +71,10 @@ class WireConsumer(Struct, gc=False):
     config: WireConsumerConfig | None = None
     delivered: WireSequence = field(default_factory=WireSequence)
     ack_floor: WireSequence = field(default_factory=WireSequence)
-    num_ack_pending: int = 0
-    num_redelivered: int = 0
-    num_waiting: int = 0
-    num_pending: int = 0
+    num_ack_pending: Count = 0
+    num_redelivered: Count = 0
+    num_waiting: Count = 0
+    num_pending: Count = 0
     cluster: WireCluster | None = None
     push_bound: bool = False
     paused: bool = False
@@ -125,15 +129,15 @@ class WireLost(Struct, gc=False):
 
 
 class WireState(Struct, gc=False):
-    messages: int = 0
-    bytes: int = 0
-    first_seq: int = 0
+    messages: Count = 0
+    bytes: Count = 0
+    first_seq: Count = 0
     first_ts: datetime | None = None
-    last_seq: int = 0
+    last_seq: Count = 0
     last_ts: datetime | None = None
-    num_subjects: int = 0
-    num_deleted: int = 0
-    consumer_count: int = 0
+    num_subjects: Count = 0
+    num_deleted: Count = 0
+    consumer_count: Count = 0
     lost: WireLost | None = None
 
 
@@ -145,7 +149,7 @@ class WireApiError(Struct, gc=False):
 
 class WireOrigin(Struct, gc=False):
     name: str = ""
-    lag: int = 0
+    lag: Count = 0
     active: int = 0
     error: WireApiError | None = None
 
@@ -166,9 +170,9 @@ class WireStream(Struct, gc=False):
 
 class WireApiStats(Struct, gc=False):
     level: int | None = None
-    total: int = 0
-    errors: int = 0
-    inflight: int = 0
+    total: Count = 0
+    errors: Count = 0
+    inflight: Count = 0
 
 
 class WireSnapshotStats(Struct, gc=False):
@@ -178,7 +182,7 @@ class WireSnapshotStats(Struct, gc=False):
 class WireMeta(Struct, gc=False):
     name: str = ""
     leader: str = ""
-    cluster_size: int = 0
+    cluster_size: Count = 0
     pending: int | None = None
     replicas: list[WirePeer] | None = None
     snapshot: WireSnapshotStats | None = None
@@ -193,11 +197,11 @@ class WireJsConfig(Struct, gc=False):
 
 
 class WireJsStats(Struct, gc=False):
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    ha_assets: int = 0
+    memory: Count = 0
+    storage: Count = 0
+    reserved_memory: Count = 0
+    reserved_storage: Count = 0
+    ha_assets: Count = 0
     api: WireApiStats = field(default_factory=WireApiStats)
 
 
@@ -212,8 +216,8 @@ class WireJetStream(Struct, gc=False):
 class WireAccountDetail(Struct, gc=False):
     name: str = ""
     id: str = ""
-    memory: int = 0
-    storage: int = 0
+    memory: Count = 0
+    storage: Count = 0
     reserved_memory: int = 0
     reserved_storage: int = 0
     api: WireApiStats = field(default_factory=WireApiStats)
@@ -269,10 +273,10 @@ class WireStats(Struct, gc=False):
     """STATSZ over the system account, and the same fields in VARZ."""
 
     start: datetime | None = None
-    mem: int = 0
-    cores: int = 0
+    mem: Count = 0
+    cores: Count = 0
     cpu: float = 0.0
-    slow_consumers: int = 0
+    slow_consumers: Count = 0
     jetstream: WireJetStream | None = None
 
 
@@ -317,7 +321,7 @@ class WireHealthResponse(Struct, gc=False):
 class WireAccountStat(Struct, gc=False):
     acc: str = ""
     name: str = ""
-    slow_consumers: int = 0
+    slow_consumers: Count = 0
 
 
 class WireAccountStats(Struct, gc=False):

@@ -169,6 +169,7 @@ def core_series_still_to_come() -> int:
     """Derived ones that a healthy consumer shows; the excluded ones show faults and events."""
     rare = {
         catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES,
+        catalog.CONSUMER_EXHAUSTED_UNCONFIRMED,
         catalog.CONSUMER_RETENTION_HEADROOM_RATIO,
         catalog.CONSUMER_RETENTION_HEADROOM_SECONDS,
         catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS,

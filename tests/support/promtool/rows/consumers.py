@@ -358,6 +358,7 @@ ACKS = (
         every="1m",
         onset="16m",
         lingers=True,
+        silent={"invented by a client": {"consumer_exhausted_unconfirmed": 1}},
         values="2;",
     ),
     Row(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from support.exporter.models import consumer, consumer_config
 
 from exporter import catalog
 from exporter.events.ack_samples import AckSample
@@ -22,6 +23,7 @@ from exporter.samples.events import (
 )
 
 CONSUMERS = [("APP", "ORDERS", "worker"), ("APP", "ORDERS", "idle")]
+ROWS = [consumer("worker"), consumer("idle")]
 STREAMS = [("APP", "ORDERS"), ("APP", "QUIET")]
 Series = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -49,7 +51,7 @@ def heads(keys: Sequence[tuple[str, ...]], labels: tuple[str, ...]) -> list[str]
 
 def columns(counts: EventCounts) -> list[Column]:
     return [
-        *consumer_event_columns(CONSUMERS, heads(CONSUMERS, catalog.CONSUMER), counts),
+        *consumer_event_columns(ROWS, CONSUMERS, heads(CONSUMERS, catalog.CONSUMER), counts),
         *stream_event_columns(STREAMS, heads(STREAMS, catalog.STREAM), counts),
         *account_event_columns("nats", counts),
     ]
@@ -93,6 +95,28 @@ def test_only_what_was_received_of_living_assets_has_series(
     assert {dict(labels)["consumer"] for _, labels in buckets} == {"worker"}
     assert found[key("consumer_ack_seconds_bucket", le="0.01", **worker)] == 0
     assert found[key("consumer_ack_seconds_bucket", le="0.025", **worker)] == 1
+
+
+@pytest.mark.parametrize(
+    ("max_deliver", "redelivered", "unconfirmed"),
+    [(3, 0, True), (3, 1, False), (None, 1, True), (1, 0, False)],
+    ids=["none is left", "one is left", "no limit", "not counted with max_deliver 1"],
+)
+def test_advisories_that_the_state_contradicts_are_unconfirmed(
+    max_deliver: int | None, redelivered: int, unconfirmed: bool
+) -> None:
+    state = EventState(clock=lambda: 100.0)
+    state.name_account("APP")
+    state.record(
+        OWN,
+        Advisory("consumer_max_deliveries", stream="ORDERS", consumer="worker", stream_seq=1),
+    )
+    row = consumer(config=consumer_config(max_deliver=max_deliver), num_redelivered=redelivered)
+    labels = heads(CONSUMERS[:1], catalog.CONSUMER)
+    found = series([*consumer_event_columns([row], CONSUMERS[:1], labels, state.counts())])
+    worker = {"stream": "ORDERS", "consumer": "worker"}
+    assert found[key("consumer_exhausted_total", **worker)] == 1
+    assert (key("consumer_exhausted_unconfirmed", **worker) in found) is unconfirmed
 
 
 def test_when_nothing_was_received_there_is_no_series() -> None:

@@ -171,16 +171,19 @@ def test_an_account_that_is_not_listed_makes_the_poll_partial(version: str, sour
 # --- malformed rows -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("written", ["many", -1])
 @every_source
 @every_version
-def test_a_malformed_stream_costs_only_itself(version: str, source: str) -> None:
+def test_a_malformed_stream_costs_only_itself(
+    version: str, source: str, written: str | int
+) -> None:
     recording = Recording(version, "standalone", source)
     whole = snapshot(recording)
 
     def spoil(body: Body) -> None:
         for row in streams_in(body):
             if stream_name(row) == "ORDERS":
-                row["state"]["messages"] = "many"
+                row["state"]["messages"] = written
 
     which = {"account": "STREAM.LIST", "system": "JSZ", "monitor": "jsz"}[source]
     found = altered(recording, which, spoil)

@@ -260,16 +260,26 @@ def test_any_bytes_are_a_response_or_malformed(data: bytes) -> None:
     [
         b"",
         b"null",
-        b'{"name":"\xff\xfe"}',
         b'{"name":"\\ud800"}',
         b'{"unknown":' + b"[" * 100_000,
         b'{"state":{"messages":"three"}}',
+        b'{"state":{"messages":-1}}',
     ],
-    ids=["nothing", "null", "no UTF-8", "half a character", "a deep hole", "a word for a number"],
+    ids=["nothing", "null", "half a character", "a deep hole", "a word for a number", "negative"],
 )
 def test_such_a_response_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedResponseError, match="the response"):
         read_response(WireStream, data, "the response")
+
+
+def test_bytes_that_are_not_utf_8_are_replaced_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    read = read_response(WireStream, b'{"name":"a\xffb","state":{"messages":3}}', "STREAM.INFO.a")
+    assert (read.name, read.state.messages) == ("a\N{REPLACEMENT CHARACTER}b", 3)
+    [record] = caplog.records
+    assert "not UTF-8" in record.getMessage()
+    assert vars(record)["fields"] == {"request": "STREAM.INFO.a"}
 
 
 def test_a_malformed_response_names_the_place() -> None:
