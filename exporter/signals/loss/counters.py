@@ -22,7 +22,10 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
             state.settle(view.row.last_seq)
     counted_before = state.nothing_missing or _all_were_for_it(state, before, view)
     position = accounting.position(row)
-    counted = state.nothing_missing = nothing_missing(state, row, view, position)
+    counted = nothing_missing(state, row, view, position) or (
+        counted_before and _has_not_counted(state, before, row, view)
+    )
+    state.nothing_missing = counted
     known_before = state.redeliveries
     if before is not None:
         behind_end = state.set_back is None and state.position <= view.row.last_seq
@@ -107,6 +110,15 @@ def _forget_positions(state: ConsumerState, observation: Observation) -> None:
     state.position = state.settled = first if state.set_back is not None else position
     state.cohorts, state.nothing_missing = (), False
     state.redelivered_bounded = state.lost_bounded = observation.now
+
+
+def _has_not_counted(
+    state: ConsumerState, before: Consumer | None, row: Consumer, view: StreamView
+) -> bool:
+    """Whether a new leader reports no backlog although every sequence ahead is a message for it."""
+    if before is None or before.leader == row.leader or row.num_pending:
+        return False
+    return state.counts_messages and state.covered_from <= state.position and view.gapless
 
 
 def _count_positions(

@@ -108,6 +108,34 @@ async def test_a_bursty_growth_is_falling_behind(nats_server: NatsServer) -> Non
         assert _found(seen, behind) == [[]] * 3
 
 
+async def test_a_small_backlog_is_falling_behind_where_the_stream_removes_it_soon(
+    nats_server: NatsServer,
+) -> None:
+    """Two alike: worth less than ten seconds of work, but one stream keeps 200 messages."""
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
+        works = [Workload(client, "NARROW"), Workload(client, "WIDE")]
+        for work, most in zip(works, (200, 200_000), strict=True):
+            await work.create(max_msgs=most)
+        narrow, wide = [await work.consumer("worker") for work in works]
+
+        async def pass_messages(stored: int, done: int) -> None:
+            for work in works:
+                await work.publish(stored)
+                await work.response("worker", await work.fetch_all("worker", done))
+            await _poll(seen, narrow, wide)
+
+        for _ in range(22):
+            await pass_messages(90, 88)
+        assert _found(seen, narrow) == [["falling_behind"]] * 3
+        assert _found(seen, wide) == [[]] * 3
+        assert {result.lost_upper for result in seen.result(narrow)} == {narrow.lost} == {0}
+        # And so it comes.
+        while not narrow.lost:
+            assert _found(seen, narrow) == [["falling_behind"]] * 3
+            await pass_messages(110, 60)
+        assert _found(seen, narrow) == [["losing_messages", "falling_behind"]] * 3
+
+
 async def test_a_total_nak_loop_is_a_redelivery_loop_from_its_second_minute_on(
     nats_server: NatsServer,
 ) -> None:

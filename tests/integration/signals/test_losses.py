@@ -63,14 +63,16 @@ async def test_a_loss_and_a_redelivery_in_one_interval_are_reported_as_bounds(
 async def test_what_grew_too_old_is_counted_exactly(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
-        await work.create(max_age=1200 * MILLISECOND, duplicate_window=100 * MILLISECOND)
+        await work.create(max_age=3000 * MILLISECOND, duplicate_window=100 * MILLISECOND)
         slow = await work.consumer("slow")
         filtered = await work.consumer("picky", filter_subject="orders.b")
         await seen.poll(slow, filtered)
         await work.publish(3, "a")
         await work.publish(4, "b")
         await work.fetch("slow", 2)
-        await seen.poll(slow, filtered)
+        # Not compared: on a busy machine they may expire before this poll, and the ledger learns
+        # of it only below.
+        await seen.poll()
         await work.until_expired()
         await seen.poll(slow, filtered)
         assert (slow.lost, filtered.lost) == (5, 4)
