@@ -1,12 +1,14 @@
-"""Builds a report from the rollups: facts, then findings, then chapters."""
+"""Builds a report from the rollups: facts, findings, actions, then chapters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from alerts import thresholds as t
 from alerts.quantity import Threshold
+from spark_rollups.report.actions import actions_of
 from spark_rollups.report.chapters.abandoned_messages import abandoned_chapter
 from spark_rollups.report.chapters.capacity import capacity_chapter
 from spark_rollups.report.chapters.changes import changes_chapter
@@ -19,18 +21,22 @@ from spark_rollups.report.chapters.method import method_chapter
 from spark_rollups.report.chapters.month_over_month import months_chapter
 from spark_rollups.report.chapters.publishing import publishing_chapter
 from spark_rollups.report.chapters.right_sizing import sizing_chapter
+from spark_rollups.report.chapters.scenarios import scenarios_chapter
 from spark_rollups.report.chapters.servers import servers_chapter
 from spark_rollups.report.chapters.streams import streams_chapter
 from spark_rollups.report.facts.audit_checks import failing_checks
 from spark_rollups.report.facts.consumers import consumer_month
 from spark_rollups.report.facts.coverage import request_gaps
+from spark_rollups.report.facts.current import current_state
 from spark_rollups.report.facts.events import events_of
 from spark_rollups.report.facts.forecast_check import checked_forecasts
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.owners import owners_of
 from spark_rollups.report.facts.publishing import rejections_of
 from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.source import Source
+from spark_rollups.report.facts.stores import stores_of
 from spark_rollups.report.findings.capacity import capacity_findings
 from spark_rollups.report.findings.changes import (
     change_findings,
@@ -40,22 +46,43 @@ from spark_rollups.report.findings.changes import (
 from spark_rollups.report.findings.consumers import consumer_findings
 from spark_rollups.report.findings.finding import by_urgency
 from spark_rollups.report.findings.servers import publishing_findings, server_findings
-from spark_rollups.report.model import Report
+from spark_rollups.report.model import Chapter, Report
 from spark_rollups.report.month import Month
+from spark_rollups.report.progress import Progress, silent
+from spark_rollups.report.scenarios import scenarios_of
+from spark_rollups.report.settings import ReportSettings
+
+# The tables that each table of the report is made from; `daily` unless it is here.
+_SOURCES = {
+    "limits": ("forecasts",), "scenarios": ("forecasts", "daily"), "trends": ("trends",),
+    "consumers": ("daily", "states", "quantiles"), "states": ("states",),
+    "forecasts": ("forecasts", "daily"), "scoreboard": ("forecasts", "daily"),
+}  # fmt: skip
 
 
 def build_report(
-    source: Source, month: Month, made: datetime, thresholds: Mapping[str, Threshold] = t.BY_NAME
+    source: Source,
+    month: Month,
+    made: datetime,
+    thresholds: Mapping[str, Threshold] = t.BY_NAME,
+    settings: ReportSettings | None = None,
+    progress: Progress = silent,
 ) -> Report:
+    settings = settings or ReportSettings()
+    progress("reading the month and the month before")
     facts = read_facts(source, month, thresholds)
-    consumers, sizing = consumer_month(facts), sizing_of(facts)
+    stores, owners = stores_of(facts), owners_of(facts, settings.owners)
+    progress("reading states of consumers")
+    consumers, sizing, current = consumer_month(facts), sizing_of(facts), current_state(facts)
+    progress("reading events")
     started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
     rejections, gaps = rejections_of(facts), request_gaps(facts)
+    progress("looking for findings")
     findings = by_urgency(
         [
-            *capacity_findings(facts),
-            *consumer_findings(facts, consumers, sizing),
+            *capacity_findings(facts, stores),
+            *consumer_findings(facts, consumers, sizing, stores),
             *server_findings(facts),
             *publishing_findings(facts, rejections),
             *change_findings(facts, events),
@@ -63,30 +90,43 @@ def build_report(
             *data_findings(facts, gaps),
         ]
     )
-    front = front_page(facts, consumers, findings)
+    actions = actions_of(facts, findings, current, owners, stores, made.date())
+    progress("writing chapters")
+    front = front_page(facts, consumers, findings, actions)
+    chapters = (
+        scenarios_chapter(facts, scenarios_of(facts, stores)),
+        months_chapter(facts, front),
+        capacity_chapter(facts),
+        streams_chapter(facts),
+        consumers_chapter(facts, consumers),
+        servers_chapter(facts, started),
+        clocks_chapter(facts),
+        publishing_chapter(facts, rejections),
+        abandoned_chapter(facts),
+        configuration_chapter(facts, checks),
+        sizing_chapter(facts, sizing),
+        changes_chapter(facts, events),
+        quality_chapter(facts, consumers, gaps),
+        method_chapter(facts, checked_forecasts(facts)),
+    )
     return Report(
         month=month,
         made=made,
         systems=_systems(facts),
         covered=facts.days,
         front=front,
+        actions=actions,
         findings=findings,
-        chapters=(
-            months_chapter(facts, front),
-            capacity_chapter(facts),
-            streams_chapter(facts),
-            consumers_chapter(facts, consumers),
-            servers_chapter(facts, started),
-            clocks_chapter(facts),
-            publishing_chapter(facts, rejections),
-            abandoned_chapter(facts),
-            configuration_chapter(facts, checks),
-            sizing_chapter(facts, sizing),
-            changes_chapter(facts, events),
-            quality_chapter(facts, consumers, gaps),
-            method_chapter(facts, checked_forecasts(facts)),
-        ),
+        chapters=tuple(_with_sources(facts, chapter) for chapter in chapters),
     )
+
+
+def _with_sources(facts: Facts, chapter: Chapter) -> Chapter:
+    tables = tuple(
+        replace(each, source=facts.source_line(_SOURCES.get(each.key, ("daily",))))
+        for each in chapter.tables
+    )
+    return replace(chapter, tables=tables)
 
 
 def _systems(facts: Facts) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ def parser() -> argparse.ArgumentParser:
         help="the rollups that `streamgauge rollup` wrote",
     )
     add("--month", required=True, metavar="YYYY-MM", help="the month, in UTC")
-    add("--out", required=True, metavar="DIR", help="output directory")
+    add("--out", required=True, metavar="DIR", help="output folder or URL")
+    add("--config", metavar="FILE", help="settings: owners, mail, webhooks")
     add(
         "--rows", type=_rows, default=_ROWS, metavar="N",
         help="rows per table on the HTML page; CSV and JSON have all (default: %(default)s)",

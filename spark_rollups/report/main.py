@@ -12,15 +12,18 @@ from alerts import thresholds
 from alerts.quantity import ThresholdError
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.report.build import build_report
+from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.command_line import parser
+from spark_rollups.report.export import csv_files, json_text
 from spark_rollups.report.facts.cached_rollups import CachedRollups
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError, parse_month
-from spark_rollups.report.rendering.csv_json import csv_files, json_text
-from spark_rollups.report.rendering.html_document import html_report
-from spark_rollups.report.rendering.markup import clean
+from spark_rollups.report.progress import progress_lines
+from spark_rollups.report.render import html_report
+from spark_rollups.report.settings import read_settings
 from spark_rollups.rollup.tables.reader import open_rollups
+from streamgauge.serving.settings.loader import SettingsError
 
 _EXIT_ERROR = 2
 _WIDTH = 79
@@ -30,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         _write(arguments)
-    except (ReportError, RollupError, ThresholdError) as error:
+    except (ReportError, RollupError, SettingsError, ThresholdError) as error:
         sys.stderr.write(f"streamgauge report: {error}\n")
         return _EXIT_ERROR
     except KeyboardInterrupt:
@@ -39,12 +42,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _write(arguments: argparse.Namespace) -> None:
+    progress = progress_lines()
     month = parse_month(arguments.month)
     chosen = thresholds.overridden(arguments.assignments)
+    settings = read_settings(arguments.config)
     rollups = open_rollups(arguments.rollups)
-    _log(f"reading {rollups.root}")
-    report = build_report(CachedRollups(rollups), month, datetime.now(UTC), chosen)
+    progress(f"reading {rollups.root}")
+    source, made = CachedRollups(rollups), datetime.now(UTC)
+    report = build_report(source, month, made, chosen, settings, progress)
     root, stem = Root(arguments.out), f"report-{month}"
+    progress("writing files")
     # The page is written last, so that the files it names exist.
     for name, text in csv_files(report).items():
         root.write(f"{stem}-csv/{name}", text.encode())
@@ -65,10 +72,6 @@ def _print_summary(report: Report) -> None:
         for severity in Severity
     )
     sys.stdout.write(f"findings: {', '.join(counts)}\n")
-
-
-def _log(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import Kind, Level, Value
-from spark_rollups.report.figure_data import Figure
+from spark_rollups.report.charts.figure_data import Figure
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.month import Month
 
@@ -49,6 +51,7 @@ class Table:
     rows: Sequence[Row]
     note: str = ""
     empty: str = "Nothing to show."  # shown in place of an empty table
+    source: str = ""  # the tables that it was made from, and how many days of them
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -107,11 +110,27 @@ class Report:
     systems: tuple[str, ...]
     covered: tuple[date, ...]  # days of the month with data
     front: FrontPage
+    actions: tuple[Action, ...]
     findings: tuple[Finding, ...]
     chapters: tuple[Chapter, ...]
+    owner: str = ""  # of a page for one owner
 
     def tables(self) -> list[Table]:
         return [table for chapter in self.chapters for table in chapter.tables]
+
+    @property
+    def title(self) -> str:
+        return f"Capacity report, {self.month.title}{f', {self.owner}' if self.owner else ''}"
+
+    @property
+    def coverage(self) -> str:
+        first, last = self.covered[0], self.covered[-1]
+        whole = len(self.month.all_days())
+        return f"{fmt.day_range(first, last)}, {len(self.covered)} of {whole} days"
+
+    @property
+    def can_compare(self) -> bool:
+        return any(each.before is not None for each in self.front.comparisons)
 
 
 def sorted_rows(rows: Sequence[Row], key: Callable[[Row], float | None]) -> list[Row]:

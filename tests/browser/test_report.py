@@ -13,7 +13,7 @@ import pytest_asyncio
 from support.browser import Browser, Page, chromium_path, started_browser
 from support.rollups.report_month import report_of, with_everything
 
-from spark_rollups.report.rendering.html_document import html_report
+from spark_rollups.report.render import html_report
 
 pytestmark = [
     pytest.mark.browser,
@@ -133,7 +133,7 @@ async def test_a_small_screen_shows_rows_as_cards_that_name_their_numbers(
         )
 
 
-async def test_a_link_of_the_first_page_leads_to_its_finding(
+async def test_a_link_of_the_first_page_leads_to_its_action(
     browser: Browser, pages: dict[str, str]
 ) -> None:
     async with browser.page() as page:
@@ -141,7 +141,7 @@ async def test_a_link_of_the_first_page_leads_to_its_finding(
         await page.open(pages["hostile"])
         await page.click(".actions a")
         target = "document.querySelector(':target').className"
-        assert "finding" in await page.evaluate(target)
+        assert "action" in await page.evaluate(target)
 
 
 async def test_paper_is_light_numbered_and_not_wider_than_a_page(

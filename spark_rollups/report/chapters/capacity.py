@@ -17,11 +17,11 @@ from spark_rollups.report.cell_values import (
     amount,
     amount_text,
 )
+from spark_rollups.report.charts.figure_data import Fan, Fans, FullRange, FullRanges, Name
 from spark_rollups.report.facts.assets import Assets, days_of
 from spark_rollups.report.facts.capacity import URGENT, discards_old, most_urgent_first
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.figure_data import Fan, Fans, FullRange, FullRanges, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
 _FAN_LIMIT = 6  # figures of single limits

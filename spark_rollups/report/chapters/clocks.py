@@ -10,10 +10,10 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
+from spark_rollups.report.charts.figure_data import Name, Offset, Offsets
 from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.servers import certain_offset
-from spark_rollups.report.figure_data import Name, Offset, Offsets
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 

@@ -10,6 +10,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
+from spark_rollups.report.charts.figure_data import Name, ShareRow, Shares
 from spark_rollups.report.facts.assets import Assets, Statistic
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
@@ -20,7 +21,6 @@ from spark_rollups.report.facts.consumers import (
     worst_state,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.figure_data import Name, ShareRow, Shares
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 

@@ -10,6 +10,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
+from spark_rollups.report.charts.figure_data import DayRow, DayStrip, Name
 from spark_rollups.report.facts.arithmetic import total
 from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.consumers import (
@@ -24,7 +25,6 @@ from spark_rollups.report.facts.coverage import (
     partial_days,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.figure_data import DayRow, DayStrip, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
+from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import (
     Level,
 )
@@ -23,25 +25,31 @@ from spark_rollups.report.facts.consumers import (
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Finding, Severity
+from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.model import FrontPage
 
 _UNKNOWN_SHOWN = 3
 _WORSE_SHOWN = 2
 
 
-def front_page(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> FrontPage:
+def front_page(
+    facts: Facts, month: ConsumerMonth, findings: Sequence[Finding], actions: Sequence[Action]
+) -> FrontPage:
     numbers = comparisons(facts, month)
-    level, headline = _headline(facts, findings)
+    level, headline = _headline(facts, actions)
     worse = [each for each in numbers if each.level is Level.WARNING]
-    better = [each for each in numbers if is_better(each)]
+    slower = _worse_consumers(findings)
+    # One thing is never better and worse: consumers that got slower decide about lag.
+    better = [
+        each for each in numbers if is_better(facts, each) and not (each.key == "lag" and slower)
+    ]
     return FrontPage(
         headline=headline,
         level=level,
-        sentences=tuple(_sentences(facts, month, findings)),
+        sentences=tuple(_sentences(facts, month, actions)),
         full=full_figure(facts),
         comparisons=tuple(numbers),
-        worse=(*(compared(each) for each in worse), *_worse_consumers(findings)),
+        worse=(*(compared(each) for each in worse if not (each.key == "lag" and slower)), *slower),
         better=tuple(compared(each) for each in better),
         unknown=tuple(sentence for _, sentence in unknowns(facts, month)[:_UNKNOWN_SHOWN]),
     )
@@ -52,34 +60,42 @@ def _worse_consumers(findings: Sequence[Finding]) -> list[str]:
     return found[:_WORSE_SHOWN]
 
 
-def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
-    grave = [each for each in findings if each.severity is Severity.CRITICAL]
-    full = filling(facts)
-    if full:
-        first = full[0]
-        when = "is full now" if first.outlook == Outlook.REACHED else _will_be_full(first)
-        more = f", and {fmt.plural(len(full) - 1, 'other limit')} will be reached within 90 days"
-        level = Level.CRITICAL if grave else Level.WARNING
+def _headline(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
+    today = [each for each in actions if each.by is None]
+    level = max((each.level for each in actions), default=Level.NORMAL)
+    limits = _limits(facts, actions)
+    if today:
+        more = f", and {fmt.plural(len(today) - 1, 'more action')}" if len(today) > 1 else ""
+        return Level.CRITICAL, f"Due today: {_lower(today[0].what)}{more}. {fmt.capital(limits)}."
+    if actions:
+        number = fmt.plural(len(actions), "action")
         return (
             level,
-            f"{fmt.capital(first.subject)} {first.name} {when}{more if len(full) > 1 else ''}.",
+            f"{fmt.capital(limits)}. Nothing is due today; {number} by {fmt.day(_last(actions))}.",
         )
-    doubt = _uncertainty(facts)
-    limits = doubt or "No limit will be reached within 90 days"
-    if grave:
-        return (
-            Level.CRITICAL,
-            f"{limits}; {fmt.plural(len(grave), 'finding needs', 'findings need')} action now.",
-        )
-    warned = [each for each in findings if each.severity is Severity.WARNING]
-    if warned:
-        return (
-            Level.WARNING,
-            f"{limits}; {fmt.plural(len(warned), 'finding needs', 'findings need')} attention.",
-        )
-    if doubt:
-        return Level.WARNING, f"{doubt}."
-    return Level.NORMAL, f"{limits}, and nothing needs attention."
+    if _uncertainty(facts):
+        return Level.WARNING, f"{fmt.capital(limits)}; nothing else needs attention."
+    return Level.NORMAL, f"{fmt.capital(limits)}, and nothing needs attention."
+
+
+def _last(actions: Sequence[Action]) -> date:
+    return max(each.by for each in actions if each.by is not None)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _limits(facts: Facts, actions: Sequence[Action]) -> str:
+    """The first limit, and how many other causes; servers that fill together are one."""
+    full = filling(facts)
+    if not full:
+        return _uncertainty(facts) or "no limit will be reached within 90 days"
+    first = full[0]
+    when = "is full now" if first.outlook == Outlook.REACHED else _will_be_full(first)
+    causes = sum(each.code.startswith("CAP-") for each in actions)
+    more = f", and {fmt.plural(causes - 1, 'other limit')} within 90 days" if causes > 1 else ""
+    return f"{first.subject} {first.name} {when}{more}"
 
 
 def _uncertainty(facts: Facts) -> str:
@@ -101,17 +117,22 @@ def _will_be_full(each: Forecast) -> str:
     return f"will be full around {fmt.day(each.likely)}" if each.likely else "will be full"
 
 
-def _sentences(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> list[str]:
+def _sentences(facts: Facts, month: ConsumerMonth, actions: Sequence[Action]) -> list[str]:
     lost = total(month.lost)
     sentences = [*_about_loss(month, lost), *_about_limits(facts), *_about_growth(facts)]
     if lost == 0:
         sentences.append("No consumer lost messages.")
     sentences += _about_consumers(facts, month)
-    grave = sum(each.severity is Severity.CRITICAL for each in findings)
-    warned = sum(each.severity is Severity.WARNING for each in findings)
-    sentences.append(
-        f"{fmt.plural(len(findings), 'finding')}: {grave} critical, {warned} warnings to handle within a month."
-    )
+    tight = [
+        each
+        for each in actions
+        if any(finding.advice and not finding.advice.fits for finding in each.findings)
+    ]
+    if tight:
+        names = fmt.listed(list(dict.fromkeys(each.findings[0].subject.name for each in tight)))
+        sentences.append(
+            f"No server or account has the storage for the limit that {names} would need."
+        )
     return sentences
 
 
@@ -126,7 +147,7 @@ def _about_loss(month: ConsumerMonth, lost: float | None) -> list[str]:
 def _about_limits(facts: Facts) -> list[str]:
     sentences = []
     earlier = {each.key: each for each in facts.forecasts_before}
-    for each in filling(facts)[:3]:
+    for each in _one_server(filling(facts))[:3]:
         if each.likely is None or each.outlook == Outlook.REACHED:
             continue
         text = (
@@ -135,6 +156,18 @@ def _about_limits(facts: Facts) -> list[str]:
         )
         sentences.append(f"{text}{_moved(each, earlier.get(each.key))}.")
     return sentences
+
+
+def _one_server(forecasts: Sequence[Forecast]) -> list[Forecast]:
+    """Only the first server of a system: they fill together."""
+    seen: set[str] = set()
+    found = []
+    for each in forecasts:
+        if not each.server or each.system not in seen:
+            found.append(each)
+        if each.server:
+            seen.add(each.system)
+    return found
 
 
 def _moved(each: Forecast, before: Forecast | None) -> str:

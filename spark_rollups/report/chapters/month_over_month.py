@@ -25,7 +25,9 @@ from spark_rollups.report.facts.forecasts import Trend
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
 from spark_rollups.report.model import Chapter, Column, Comparison, FrontPage, Row, Table
 
-_PER_DAY, _WORST, _OVER = "per day", "worst", "over the month"
+_PER_DAY, _OVER = "per day", "over the month"
+_WORST, _OVER_BOTH = "worst, consumers of both months", "consumers of both months"
+_LIKE_COVERAGE = 0.9  # a month with fewer days may have missed its worst value
 _BAD_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
                        c.CONSUMER_EXHAUSTED_MESSAGES, c.STREAM_EPHEMERAL_CONSUMERS)  # fmt: skip
 _BAD_TRENDS = {metric.name for metric in _BAD_WHEN_GROWING}
@@ -59,7 +61,9 @@ _TREND_NAMES = {
 
 
 def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
+    """Health is compared over consumers that both months have, so that the base is the same."""
     streams, consumers, servers = facts.streams, facts.consumers, facts.servers
+    both = consumers.now.seen & consumers.before.seen
     return [
         Comparison("bytes", "Size of streams", Kind.BYTES, *_at_end(streams, c.STREAM_BYTES)),
         _per_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
@@ -74,11 +78,12 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
             *_at_end(consumers, c.CONSUMER_EXHAUSTED_MESSAGES), True,
         ),
         Comparison(
-            "not_well", "Time of consumers not well", Kind.SHARE, share_not_well(month.verdicts),
-            share_not_well(month.verdicts_before), True, _OVER,
+            "not_well", "Time of consumers not well", Kind.SHARE, share_not_well(month.verdicts[both]),
+            share_not_well(month.verdicts_before[both]), True, _OVER_BOTH,
         ),
         Comparison(
-            "lag", "Worst lag", Kind.SECONDS, highest(month.lag), highest(month.lag_before), True, _WORST,
+            "lag", "Worst lag", Kind.SECONDS, highest(month.lag[both]), highest(month.lag_before[both]), True,
+            _WORST,
         ),
         _per_day(facts, "unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
         Comparison(
@@ -127,8 +132,10 @@ def compared(each: Comparison) -> str:
     return f"{each.title}: {now}{by_day} after {before}{f' ({change})' if change else ''}."
 
 
-def is_better(each: Comparison) -> bool:
+def is_better(facts: Facts, each: Comparison) -> bool:
     if each.more_is_bad is None or each.now is None or each.before is None:
+        return False
+    if each.basis == _WORST and len(facts.days) < _LIKE_COVERAGE * len(facts.days_before):
         return False
     gain = each.before - each.now if each.more_is_bad else each.now - each.before
     return gain > 0 and gain >= 0.1 * abs(each.before)

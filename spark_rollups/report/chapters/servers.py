@@ -13,11 +13,11 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
+from spark_rollups.report.charts.figure_data import Fill, Fills, Name
 from spark_rollups.report.facts.arithmetic import divided, known, limit_of
 from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.servers import api_error_ratio, response_ratio
-from spark_rollups.report.figure_data import Fill, Fills, Name
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,14 @@ class Assets:
 
     def has(self, metric: Metric) -> bool:
         return metric.name in self._found
+
+    def position(self, name: Name) -> int | None:
+        """The index of one asset."""
+        return self._positions.get(name)
+
+    @cached_property
+    def _positions(self) -> dict[Name, int]:
+        return {name: index for index, name in enumerate(self.names)}
 
     def indexes(self, table: pa.Table) -> Indexes:
         """The asset of each row of another table with the same labels; -1 for an unknown one."""

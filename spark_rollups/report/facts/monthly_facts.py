@@ -9,6 +9,7 @@ from datetime import date
 from alerts.quantity import Threshold
 from exporter import catalog as c
 from exporter.metric import Metric
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Assets, two_months
 from spark_rollups.report.facts.forecasts import (
     Forecast,
@@ -28,6 +29,7 @@ from spark_rollups.report.facts.source import (
     latest_labels,
 )
 from spark_rollups.report.month import Month, ReportError
+from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
 
 # The metrics that the report reads.
 CONSUMER_METRICS = (
@@ -54,12 +56,13 @@ SERVER_METRICS = (
     c.SERVER_CLOCK_UNCERTAINTY_SECONDS, c.SERVER_START_TIMESTAMP_SECONDS, c.SERVER_CPU_RATIO,
     c.SERVER_PROCESS_MEMORY_BYTES, c.SERVER_SLOW_CONSUMERS, c.SERVER_STORAGE_USED_BYTES,
     c.SERVER_STORAGE_RESERVED_BYTES, c.SERVER_STORAGE_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES,
-    c.SERVER_MEMORY_MAX_BYTES, c.SERVER_HA_ASSETS, c.SERVER_STREAM_LEADERS,
+    c.SERVER_MEMORY_RESERVED_BYTES, c.SERVER_MEMORY_MAX_BYTES, c.SERVER_HA_ASSETS, c.SERVER_STREAM_LEADERS,
     c.SERVER_API_REQUESTS, c.SERVER_API_ERRORS,
 )  # fmt: skip
 ACCOUNT_METRICS = (
     c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_RESERVED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES,
-    c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES, c.ACCOUNT_STREAMS,
+    c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_RESERVED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES,
+    c.ACCOUNT_STREAMS,
     c.ACCOUNT_CONSUMERS,
 )  # fmt: skip
 SYSTEM_METRICS = (
@@ -122,6 +125,18 @@ class Facts:
     def _only_system(self) -> tuple[str, ...]:
         names = {name[0] for pair in (self.systems, self.streams) for name in pair.now.names}
         return tuple(names) if len(names) == 1 else ()
+
+    def source_line(self, tables: Sequence[str]) -> str:
+        """Where numbers come from, like "daily, 16 of 30 days"."""
+        whole = len(self.month.all_days())
+        parts = []
+        for table in tables:
+            if table in SNAPSHOT_TABLES:
+                as_of = self.forecasts_as_of
+                parts.append(f"{table} as of {fmt.day(as_of)}" if as_of else f"{table}, none")
+            else:
+                parts.append(f"{table}, {len(self.days)} of {whole} days")
+        return "; ".join(parts)
 
     def threshold(self, threshold: Threshold) -> float:
         return self.thresholds[threshold.name].value

@@ -21,8 +21,10 @@ from spark_rollups.report.facts.arithmetic import divided
 from spark_rollups.report.facts.capacity import discards_old
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.stores import Stores
 from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
+from spark_rollups.report.findings.advice import Advice, stream_advice
 from spark_rollups.report.findings.finding import (
     Definition,
     Evidence,
@@ -35,27 +37,22 @@ _SOON = {"stream": codes.STREAM_FULL_SOON, "server": codes.SERVER_FULL_SOON,
          "account": codes.ACCOUNT_FULL_SOON}  # fmt: skip
 # Act this long before the earliest date: orders, approvals and disks take time.
 LEAD = timedelta(days=7)
-_ROUND = 1 << 30
-_MORE = (
-    1.25  # above the highest expected level, so that the next report does not repeat the finding
-)
-_FORMS = {"bytes": "max_bytes", "messages": "max_messages"}
 
 
-def capacity_findings(facts: Facts) -> Iterator[Finding]:
+def capacity_findings(facts: Facts, stores: Stores) -> Iterator[Finding]:
     for each in facts.forecasts:
-        yield from _of_forecast(facts, each)
+        yield from _of_forecast(facts, stores, each)
     yield from _unknown_dates(facts)
     yield from _servers_high(facts)
     yield from _accounts_high(facts)
 
 
-def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
+def _of_forecast(facts: Facts, stores: Stores, each: Forecast) -> Iterator[Finding]:
     if not each.fills or each.level is None or each.limit is None:
         return
     if each.outlook == Outlook.REACHED:
         if each.stream and not discards_old(facts, each):
-            yield _full(each)
+            yield _full(facts, stores, each)
         return
     severity = _severity(facts, each)
     when = _when(each)
@@ -69,26 +66,27 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
         summary += " From then on it drops its oldest messages."
     first = each.earliest or each.likely or each.as_of
     by = max(first - LEAD, each.as_of) if severity is not Severity.NOTE else None
-    yield _finding(_SOON[each.subject], severity, each, summary, by)
+    advice = stream_advice(facts, stores, each) if each.stream else None
+    yield _finding(_SOON[each.subject], severity, each, summary, by, advice)
 
 
-def _full(each: Forecast) -> Finding:
+def _full(facts: Facts, stores: Stores, each: Forecast) -> Finding:
     summary = (
         f"Stream {each.name} is full: {amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}. "
         "It refuses new messages."
     )
-    return _finding(codes.STREAM_FULL, Severity.CRITICAL, each, summary, each.as_of)
+    advice = stream_advice(facts, stores, each)
+    return _finding(codes.STREAM_FULL, Severity.CRITICAL, each, summary, each.as_of, advice)
 
 
 def _finding(
-    definition: Definition, severity: Severity, each: Forecast, summary: str, by: date | None
-) -> Finding:
+    definition: Definition, severity: Severity, each: Forecast, summary: str, by: date | None,
+    advice: Advice | None,
+) -> Finding:  # fmt: skip
     subject = Subject(each.system, each.account, each.stream, "", each.server)
-    form = _FORMS.get(each.limit_name) if each.stream else None
-    values = {} if form is None else {form: wanted_limit(each)}
     return make_finding(
-        definition, severity, subject, summary, [*_evidence(each), *_wanted_limit_evidence(each, form)], each.as_of, by=by,
-        weight=(each.level or 0.0) / (each.limit or math.inf), values=values,
+        definition, severity, subject, summary, _evidence(each), each.as_of, by=by,
+        weight=(each.level or 0.0) / (each.limit or math.inf), advice=advice,
     )  # fmt: skip
 
 
@@ -101,15 +99,6 @@ def _evidence(each: Forecast) -> list[Evidence]:
         Evidence("likely", each.likely, Kind.DAY),
         Evidence("latest", each.latest, Kind.DAY),
         Evidence("backtest error", each.error, Kind.SHARE),
-    ]
-
-
-def _wanted_limit_evidence(each: Forecast, form: str | None) -> list[Evidence]:
-    """The limit that the command sets, for people."""
-    if form is None:
-        return []
-    return [
-        Evidence("suggested limit", amount(float(wanted_limit(each)), each.is_bytes), Kind.COUNT)
     ]
 
 
@@ -139,17 +128,6 @@ def _growth(each: Forecast) -> str:
     if not each.growth_per_day or each.growth_per_day < 0:
         return ""
     return f" and grows by {amount_text(each.growth_per_day, each.is_bytes)} a day"
-
-
-def wanted_limit(each: Forecast) -> int:
-    """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
-    highest = max((ahead.high for ahead in each.ahead), default=each.limit or 0.0)
-    needed = max(highest, each.limit or 0.0) * _MORE
-    if each.is_bytes:
-        step = _ROUND if needed >= _ROUND else 1 << 20
-        return math.ceil(needed / step) * step
-    digits: int = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-    return math.ceil(needed / digits) * digits
 
 
 def _unknown_dates(facts: Facts) -> Iterator[Finding]:

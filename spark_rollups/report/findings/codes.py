@@ -17,11 +17,7 @@ STREAM_FULL = Definition(
     "A full stream with discard policy new rejects every publish. Publishers get an error, and what "
     "they do not keep is lost.",
     "Raise its limit, or let its consumers finish: acknowledgements remove messages from a work queue.",
-    (
-        "nats stream edit {stream} --max-bytes {max_bytes} --dry-run",
-        "nats stream edit {stream} --max-msgs {max_messages} --dry-run",
-        "nats consumer report {stream}",
-    ),
+    ("nats consumer report {stream}",),
     "JetStreamStreamFull",
 )
 STREAM_FULL_SOON = Definition(
@@ -32,12 +28,9 @@ STREAM_FULL_SOON = Definition(
     "than today (discard policy old).",
     "Raise the limit if servers and account have free storage, or keep less: a shorter max_age, or "
     "consumers that finish.",
-    (
-        "nats stream edit {stream} --max-bytes {max_bytes} --dry-run",
-        "nats stream edit {stream} --max-msgs {max_messages} --dry-run",
-        "nats server report jetstream",
-    ),
+    ("nats server report jetstream",),
     "JetStreamStreamForecastFull",
+    otherwise="From that day on it rejects publishes (discard new), or drops messages earlier than today (discard old).",
 )
 SERVER_FULL_SOON = Definition(
     "CAP-SERVER-FULL-SOON",
@@ -98,9 +91,9 @@ MESSAGES_LOST = Definition(
     (
         "nats stream info {stream}",
         "nats consumer info {stream} {consumer}",
-        "nats stream edit {stream} --max-age LONGER_AGE --dry-run",
     ),
     "JetStreamConsumerMessagesLost",
+    otherwise="The next time it is that far behind, it loses messages again.",
 )
 HEADROOM_LOW = Definition(
     "CON-HEADROOM-LOW",
@@ -108,11 +101,9 @@ HEADROOM_LOW = Definition(
     "Keep messages longer, or speed the consumer up",
     "Its oldest unfinished message was among the next that retention removes.",
     "Speed the consumer up, or let the stream keep more than its worst backlog.",
-    (
-        "nats consumer info {stream} {consumer}",
-        "nats stream edit {stream} --max-age LONGER_AGE --dry-run",
-    ),
+    ("nats consumer info {stream} {consumer}",),
     "JetStreamConsumerRetentionHeadroomLow",
+    otherwise="With a slightly longer backlog, limits remove messages before it gets them.",
 )
 REDELIVERY_HIGH = Definition(
     "CON-REDELIVERY-HIGH",
@@ -134,6 +125,7 @@ NOT_WELL = Definition(
     "Start with the state that lasted longest, and follow its runbook.",
     ("nats consumer info {stream} {consumer}", "nats consumer report {stream}"),
     "JetStreamConsumerStalled",
+    otherwise="Its backlog grows until limits remove messages that it has not processed, or the stream is full.",
 )
 LAG_WORSE = Definition(
     "CON-LAG-WORSE",
@@ -143,6 +135,7 @@ LAG_WORSE = Definition(
     "Add workers or make them faster, pull larger batches, reduce redeliveries.",
     ("nats consumer info {stream} {consumer}", "nats consumer graph {stream} {consumer}"),
     "JetStreamConsumerBacklogGrowing",
+    otherwise="Its backlog grows until limits remove messages that it has not processed, or the stream is full.",
 )
 MESSAGES_ABANDONED = Definition(
     "CON-MESSAGES-ABANDONED",
@@ -158,6 +151,7 @@ MESSAGES_ABANDONED = Definition(
         "--defaults",
     ),
     "JetStreamConsumerMessagesAbandoned",
+    otherwise="They are never processed, and on work queues they use storage for ever.",
 )
 
 EPHEMERALS_GROW = Definition(
@@ -375,6 +369,7 @@ CONFIGURATION = Definition(
     "`streamgauge audit` shows why each check matters and what to do.",
     ("streamgauge audit --only {check}",),
     "JetStreamConfigFinding",
+    otherwise="The configuration works today and fails when load, retention or a server changes.",
 )
 
 # --- missing data ---------------------------------------------------------------------------------

@@ -28,8 +28,10 @@ from spark_rollups.report.facts.sizing import (
     LOOSE_LEAST,
     Sizing,
 )
+from spark_rollups.report.facts.stores import Stores
 from spark_rollups.report.facts.subject import subject_of
 from spark_rollups.report.findings import codes
+from spark_rollups.report.findings.advice import Advice, age_advice
 from spark_rollups.report.findings.finding import (
     Definition,
     Evidence,
@@ -44,9 +46,11 @@ WORSE_LEAST = 600.0  # seconds; a shorter lag is no finding
 _EPHEMERAL = "_ephemeral"  # the aggregated row of ephemeral consumers has no configuration
 
 
-def consumer_findings(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[Finding]:
-    yield from _lost(facts, month)
-    yield from _headroom(facts)
+def consumer_findings(
+    facts: Facts, month: ConsumerMonth, sizing: Sizing, stores: Stores
+) -> Iterator[Finding]:
+    yield from _lost(facts, month, stores)
+    yield from _headroom(facts, stores)
     yield from _abandoned(facts)
     yield from _redelivery(facts, month, sizing)
     yield from _not_well(facts, month)
@@ -58,12 +62,16 @@ def consumer_findings(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Ite
 
 def _finding(
     facts: Facts, definition: Definition, severity: Severity, index: int, summary: str,
-    evidence: list[Evidence], weight: float, **values: object,
+    evidence: list[Evidence], weight: float, advice: Advice | None = None, **values: object,
 ) -> Finding:  # fmt: skip
     return make_finding(
         definition, severity, subject_of(facts.consumers.now, index), summary, evidence, facts.as_of,
-        weight=weight, values=values,
+        weight=weight, values=values, advice=advice,
     )  # fmt: skip
+
+
+def _longer(facts: Facts, stores: Stores, index: int, lag: float) -> Advice | None:
+    return age_advice(facts, stores, facts.consumers.now.names[index][:3], lag)
 
 
 def _called(facts: Facts, index: int, what: str = "Consumer") -> str:
@@ -72,7 +80,7 @@ def _called(facts: Facts, index: int, what: str = "Consumer") -> str:
     return f"{what} {consumer} of {stream}"
 
 
-def _lost(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
+def _lost(facts: Facts, month: ConsumerMonth, stores: Stores) -> Iterator[Finding]:
     exact = facts.consumers.now.column(c.CONSUMER_LOST_EXACT, Statistic.MIN)
     for index in np.flatnonzero(month.lost > 0).tolist():
         lost = float(month.lost[index])
@@ -87,11 +95,12 @@ def _lost(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
             Evidence("worst lag", known(month.lag[index]), Kind.SECONDS),
         ]
         yield _finding(
-            facts, codes.MESSAGES_LOST, Severity.CRITICAL, index, summary, evidence, lost
-        )
+            facts, codes.MESSAGES_LOST, Severity.CRITICAL, index, summary, evidence, lost,
+            _longer(facts, stores, index, float(month.lag[index])),
+        )  # fmt: skip
 
 
-def _headroom(facts: Facts) -> Iterator[Finding]:
+def _headroom(facts: Facts, stores: Stores) -> Iterator[Finding]:
     now = facts.consumers.now
     ratio = now.column(c.CONSUMER_RETENTION_HEADROOM_RATIO, Statistic.MIN)
     seconds = now.column(c.CONSUMER_RETENTION_HEADROOM_SECONDS, Statistic.MIN)
@@ -119,6 +128,7 @@ def _headroom(facts: Facts) -> Iterator[Finding]:
             summary,
             evidence,
             1 - float(least[index]),
+            _longer(facts, stores, index, float(lag[index])),
         )
 
 

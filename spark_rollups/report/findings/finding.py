@@ -16,6 +16,7 @@ from spark_rollups.report.cell_values import (
     text_of,
 )
 from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.findings.advice import Advice
 
 
 class Severity(StrEnum):
@@ -47,6 +48,7 @@ class Definition:
     remedy: str
     commands: tuple[str, ...] = ()
     runbook: str = ""  # the alert with the matching runbook
+    otherwise: str = ""  # what happens without the action; `why` if empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Finding:
     by: date | None  # act until this day
     commands: tuple[str, ...]  # quoted for a shell
     weight: float = 0.0  # within a severity the largest weight comes first
+    advice: Advice | None = None  # of a stream's limit
 
     @property
     def code(self) -> str:
@@ -89,14 +92,17 @@ def make_finding(
     by: date | None = None,
     weight: float = 0.0,
     values: Mapping[str, object] | None = None,
+    advice: Advice | None = None,
 ) -> Finding:
     """Fills in the commands; omits a command whose values are unknown."""
     if by is None and severity in _DAYS:
         by = as_of + timedelta(days=_DAYS[severity])
+    commands = _filled(definition.commands, subject, values or {})
+    if advice is not None:
+        commands = (*advice.commands, *(each for each in commands if each not in advice.commands))
     return Finding(
-        definition, severity, subject, summary, tuple(evidence), by,
-        _filled(definition.commands, subject, values or {}), weight,
-    )  # fmt: skip
+        definition, severity, subject, summary, tuple(evidence), by, commands, weight, advice
+    )
 
 
 def _filled(

@@ -77,13 +77,25 @@ def headline(*forecasts: dict[str, object]) -> tuple[Level, str]:
 
 
 def test_a_limit_without_a_date_is_no_limit_that_will_not_be_reached() -> None:
-    assert headline(UNKNOWN) == (Level.WARNING, "1 limit has no date yet.")
-    assert headline(UNKNOWN, UNKNOWN, {}) == (Level.WARNING, "2 limits have no date yet.")
+    assert headline(UNKNOWN) == (
+        Level.WARNING,
+        "1 limit has no date yet; nothing else needs attention.",
+    )
+    assert headline(UNKNOWN, UNKNOWN, {}) == (
+        Level.WARNING,
+        "2 limits have no date yet; nothing else needs attention.",
+    )
 
 
 def test_a_limit_that_may_be_reached_is_in_the_headline() -> None:
-    assert headline(WATCH) == (Level.WARNING, "1 limit may be reached within 90 days.")
-    both = "1 limit may be reached within 90 days and 1 limit has no date yet."
+    assert headline(WATCH) == (
+        Level.WARNING,
+        "1 limit may be reached within 90 days; nothing else needs attention.",
+    )
+    both = (
+        "1 limit may be reached within 90 days and 1 limit has no date yet; "
+        "nothing else needs attention."
+    )
     assert headline(WATCH, UNKNOWN) == (Level.WARNING, both)
 
 
@@ -95,7 +107,8 @@ def test_the_headline_claims_no_free_capacity_without_a_forecast() -> None:
     front = report_of(rollups).front
     assert front.level is Level.CRITICAL
     assert front.headline == (
-        "It is unknown when limits will be reached: there is no forecast; 1 finding needs action now."
+        "Due today: add storage to n2, or one server more. It is unknown when limits will be reached: "
+        "there is no forecast."
     )
 
 

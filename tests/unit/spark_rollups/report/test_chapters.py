@@ -23,8 +23,8 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.charts.figure_data import DayStrip, Fans, FullRanges, Shares
 from spark_rollups.report.facts.sizing import quantile
-from spark_rollups.report.figure_data import DayStrip, Fans, FullRanges, Shares
 from spark_rollups.report.model import Chapter, Comparison, Report
 
 BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
@@ -42,7 +42,7 @@ def good() -> Report:
 
 def test_the_chapters_are_all_there_in_order(good: Report) -> None:
     assert [each.key for each in good.chapters] == [
-        "months", "limits", "streams", "consumers", "servers", "clocks", "publishing", "abandoned",
+        "what-if", "months", "limits", "streams", "consumers", "servers", "clocks", "publishing", "abandoned",
         "configuration", "right-sizing", "changes", "data-quality", "method",
     ]  # fmt: skip
 
@@ -123,7 +123,8 @@ def test_who_was_not_measured_is_unknown_and_not_zero() -> None:
     assert rows_of(report, "servers") == []
     assert "Servers are unknown" in chapter(report, "servers").sentences[0]
     assert (
-        report.front.headline == "It is unknown when limits will be reached: there is no forecast."
+        report.front.headline
+        == "It is unknown when limits will be reached: there is no forecast; nothing else needs attention."
     )
     assert "All comparisons: there is no data of October 2026." in [
         row["what"] for row in rows_of(report, "unknown")
@@ -327,7 +328,9 @@ def test_the_first_page_has_the_date_of_a_limit_and_how_it_moved() -> None:
     before = {"outlook": "act", "likely": date(2027, 1, 12), "not_before": None}
     rollups.forecast(date(2026, 10, 31), **forecast(**before))
     front = report_of(rollups).front
-    assert front.headline.replace("\u00a0", " ") == "Stream ORDERS will be full around 2 Jan 2027."
+    assert front.headline.replace("\u00a0", " ") == (
+        "Stream ORDERS will be full around 2 Jan 2027. Nothing is due today; 1 action by 13 Dec 2026."
+    )
     assert front.sentences[0].replace("\u00a0", " ") == (
         "Stream ORDERS reaches its limit around 2 Jan 2027 (20 Dec 2026 to 20 Jan 2027); a month ago it "
         "was 12 Jan 2027, 10 days later."

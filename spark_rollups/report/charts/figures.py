@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.figure_data import (
+from spark_rollups.report.charts.fan_chart import draw_fan
+from spark_rollups.report.charts.figure_data import (
     DayRow,
     DayStrip,
     Fans,
@@ -24,8 +25,7 @@ from spark_rollups.report.figure_data import (
     ShareRow,
     Shares,
 )
-from spark_rollups.report.rendering.fan_chart import draw_fan
-from spark_rollups.report.rendering.markup import escaped
+from spark_rollups.report.charts.markup import escaped
 
 _LEAST = 0.4  # percent: the least width of a bar
 _LABELLED = 0.22  # segments from this share on have a label inside

@@ -8,23 +8,28 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import Kind, Value, plain_of
+from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.model import Column, Report, Table
-from spark_rollups.report.rendering.markup import clean
 
-REPORT_FORMAT = 1
+REPORT_FORMAT = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of formulas in spreadsheets
 _FINDING_COLUMNS = (
     "code", "severity", "system", "account", "stream", "consumer", "server", "by", "summary", "evidence",
     "remedy", "commands",
+)  # fmt: skip
+_ACTION_COLUMNS = (
+    "by", "severity", "what", "where", "team", "owner", "why", "otherwise", "checked", "commands", "findings",
 )  # fmt: skip
 
 
 def csv_files(report: Report) -> dict[str, str]:
     """Content by file name. An empty cell is unknown."""
     texts = {f"{table.key}.csv": _table_csv(table) for table in report.tables()}
-    return {"findings.csv": _findings_csv(report.findings), **texts}
+    actions = _csv(_ACTION_COLUMNS, (_action_cells(action) for action in report.actions))
+    return {"actions.csv": actions, "findings.csv": _findings_csv(report.findings), **texts}
 
 
 def _table_csv(table: Table) -> str:
@@ -45,6 +50,28 @@ def _finding_cells(finding: Finding) -> list[str]:
         finding.definition.remedy, "\n".join(finding.commands),
     )  # fmt: skip
     return [_cell(value) for value in values]
+
+
+def _action_cells(action: Action) -> list[str]:
+    return [_cell(_listed(value)) for value in action_values(action).values()]
+
+
+def _listed(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "\n".join(value)
+
+
+def action_values(action: Action) -> dict[str, str | list[str]]:
+    """For CSV, JSON and webhooks; `by` is a day or `today`."""
+    values: tuple[str | list[str], ...] = (
+        "today" if action.by is None else action.by.isoformat(), action.level.name.lower(), action.what,
+        action.where, action.owner.team, action.owner.owner, action.why, action.otherwise,
+        list(action.checked), list(action.commands), [each.code for each in action.findings],
+    )  # fmt: skip
+    return dict(zip(_ACTION_COLUMNS, map(_cleaned, values), strict=True))
+
+
+def _cleaned(value: str | list[str]) -> str | list[str]:
+    return clean(value) if isinstance(value, str) else [clean(each) for each in value]
 
 
 def _csv(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
@@ -83,6 +110,7 @@ def _report(report: Report) -> dict[str, Any]:
             "better": [clean(sentence) for sentence in report.front.better],
             "unknown": [clean(sentence) for sentence in report.front.unknown],
         },
+        "actions": [action_values(action) for action in report.actions],
         "findings": [_finding(finding) for finding in report.findings],
         "tables": {table.key: _table(table) for table in report.tables()},
     }
@@ -108,6 +136,7 @@ def _table(table: Table) -> dict[str, Any]:
     keys = [column.key for column in table.all_columns]
     return {
         "title": table.title,
+        "source": table.source,
         "columns": [_column(column) for column in table.all_columns],
         "rows": [dict(zip(keys, map(_plain, row.values), strict=True)) for row in table.rows],
     }

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.figure_data import Fan
-from spark_rollups.report.rendering.markup import escaped
+from spark_rollups.report.charts.figure_data import Fan
+from spark_rollups.report.charts.markup import escaped
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 6, 314, 18, 130

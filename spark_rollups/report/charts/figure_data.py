@@ -1,4 +1,4 @@
-"""The data of each figure; report.rendering draws it."""
+"""The data of each figure; report.charts draws it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,305 @@
+"""Actions: findings that need work, one per cause, in the order of their dates.
+
+What is true at the end of the data and cannot wait is due today.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import Level
+from spark_rollups.report.facts.current import CurrentState
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.owners import Owner, Owners
+from spark_rollups.report.facts.stores import Store, Stores
+from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.findings import codes
+from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
+from spark_rollups.report.scenarios import full_text
+
+_TOGETHER = timedelta(days=14)  # servers that fill within this time have one cause
+_DRIVES = 0.5  # a stream that is this share of its account's growth is the cause
+_SOON = timedelta(days=7)  # for a consumer that is unwell at the end
+_COMMANDS = 8
+_FULL = (codes.STREAM_FULL, codes.SERVER_STORAGE_HIGH)
+_SERVER_CODES = (codes.SERVER_FULL_SOON, codes.SERVER_STORAGE_HIGH)
+_ACCOUNT_CODES = (codes.ACCOUNT_FULL_SOON, codes.ACCOUNT_HIGH)
+_STREAM_CODES = (codes.STREAM_FULL, codes.STREAM_FULL_SOON)
+# The finding that names the action of a consumer: the first that it has.
+_CONSUMER_ORDER = (
+    codes.MESSAGES_LOST, codes.NOT_WELL, codes.HEADROOM_LOW, codes.LAG_WORSE, codes.ACK_WAIT_SHORT,
+    codes.REDELIVERY_HIGH, codes.MESSAGES_ABANDONED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    by: date | None  # None: today
+    level: Level
+    what: str
+    where: str
+    why: str  # why then
+    otherwise: str  # what happens if not
+    owner: Owner
+    checked: tuple[str, ...]  # which server and account hold the advised limit
+    commands: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    urgency: float = 0.0  # among those of one day the largest comes first
+
+    @property
+    def due(self) -> str:
+        return "today" if self.by is None else f"by {fmt.day(self.by)}"
+
+    @property
+    def code(self) -> str:
+        """Of the finding that gave the action its name."""
+        return self.findings[0].code
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    facts: Facts
+    now: CurrentState
+    owners: Owners
+    stores: Stores
+    today: date
+
+
+def actions_of(
+    facts: Facts, findings: Sequence[Finding], now: CurrentState, owners: Owners, stores: Stores,
+    made: date,
+) -> tuple[Action, ...]:  # fmt: skip
+    # A report that is made days after its newest data: what was due then is due now.
+    recent = timedelta(0) <= made - facts.as_of <= timedelta(days=14)
+    context = _Context(facts, now, owners, stores, made if recent else facts.as_of)
+    needed = [each for each in findings if each.severity is not Severity.NOTE]
+    made_of = [_action(context, group) for group in _causes(context, needed)]
+    return tuple(sorted(made_of, key=_order))
+
+
+def _order(action: Action) -> tuple[date, int, float, str, tuple[str, ...]]:
+    lead = action.findings[0]
+    return (action.by or date.min, -action.level, -action.urgency, lead.code, lead.subject.parts)
+
+
+# --- one cause -------------------------------------------------------------------------------------
+
+
+def _causes(context: _Context, findings: Iterable[Finding]) -> list[list[Finding]]:
+    groups: dict[Hashable, list[Finding]] = defaultdict(list)
+    accounts = {
+        (each.subject.system, each.subject.account)
+        for each in findings
+        if each.definition in _ACCOUNT_CODES
+    }
+    servers: dict[str, list[Finding]] = defaultdict(list)
+    for each in findings:
+        if each.definition in _SERVER_CODES:
+            servers[each.subject.system].append(each)
+        else:
+            groups[_cause(context, each, accounts)].append(each)
+    together = [group for found in servers.values() for group in _filling_together(found)]
+    return [*groups.values(), *together]
+
+
+def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> Hashable:
+    subject = each.subject
+    account = (subject.system, subject.account)
+    if each.definition in _ACCOUNT_CODES:
+        return ("account", account)
+    if each.definition in _STREAM_CODES:
+        drives = account in accounts and _drives_account(context.facts, subject)
+        return ("account", account) if drives else ("stream", subject)
+    if each.definition is codes.CONFIGURATION:
+        return ("configuration", context.owners.of(subject))
+    if subject.consumer:
+        return ("consumer", subject)
+    if subject.stream:
+        return (each.code.partition("-")[0], account, subject.stream)
+    return (each.code, subject.system)
+
+
+def _drives_account(facts: Facts, subject: Subject) -> bool:
+    """Whether the stream is at least half of the growth of its account."""
+    own = whole = 0.0
+    for each in facts.forecasts:
+        if (each.system, each.account) != (subject.system, subject.account) or not each.is_bytes:
+            continue
+        if each.stream == subject.stream:
+            own = max(own, each.growth_per_day or 0.0)
+        elif not each.stream:
+            whole = max(whole, each.growth_per_day or 0.0)
+    replicas = _replicas(facts, subject)
+    return whole <= 0 or own * replicas >= _DRIVES * whole
+
+
+def _replicas(facts: Facts, subject: Subject) -> int:
+    name = (subject.system, subject.account, subject.stream)
+    return int(facts.stream_info.get(name, {}).get("replicas") or 1)
+
+
+def _filling_together(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one server belong together, and servers whose dates are close."""
+    groups: list[list[Finding]] = []
+    for each in sorted(findings, key=lambda found: found.by or date.min):
+        for group in groups:
+            first = group[0].by or date.min
+            same = any(other.subject == each.subject for other in group)
+            if same or (each.by or date.min) - first <= _TOGETHER:
+                group.append(each)
+                break
+        else:
+            groups.append([each])
+    return groups
+
+
+# --- the action ------------------------------------------------------------------------------------
+
+
+def _action(context: _Context, group: Sequence[Finding]) -> Action:
+    ordered = sorted(group, key=_first)
+    lead = ordered[0]
+    by, why = _due(context, ordered)
+    what, checked = _what(context, ordered)
+    index = _consumer_index(context, lead.subject)
+    return Action(
+        by=by,
+        level=Level.CRITICAL if by is None else max(LEVELS[each.severity] for each in ordered),
+        what=what,
+        where=_where(context, ordered),
+        why=why,
+        otherwise=lead.definition.otherwise or lead.definition.why,
+        owner=_owner(context, ordered),
+        checked=checked,
+        commands=_commands(ordered),
+        findings=tuple(ordered),
+        urgency=0.0 if index is None else context.now.urgency(index),
+    )
+
+
+def _commands(group: Sequence[Finding]) -> tuple[str, ...]:
+    """Those of the first finding; of the configuration those of all checks."""
+    advised = next((each for each in group if each.advice is not None), group[0])
+    wanted = group if group[0].definition is codes.CONFIGURATION else [advised]
+    return tuple(dict.fromkeys(line for each in wanted for line in each.commands))[:_COMMANDS]
+
+
+def _first(each: Finding) -> tuple[int, date, int]:
+    """The order within a cause: what names a consumer's action, else the earliest date."""
+    if each.definition in _CONSUMER_ORDER:
+        return (_CONSUMER_ORDER.index(each.definition), date.min, 0)
+    return (len(_CONSUMER_ORDER), each.by or date.max, -LEVELS[each.severity])
+
+
+def _due(context: _Context, group: Sequence[Finding]) -> tuple[date | None, str]:
+    as_of = fmt.day(context.facts.as_of)
+    for each in group:
+        if each.definition in _FULL or (each.advice is not None and each.by == context.facts.as_of):
+            return None, each.summary
+    index = _consumer_index(context, group[0].subject)
+    if index is not None and context.now.is_urgent(index):
+        lag = context.now.lag[index]
+        behind = f", {fmt.span(float(lag))} behind" if lag > 0 else ""
+        return None, f"On {as_of}: {context.now.text(index)}{behind}. {group[0].summary}"
+    by = min((each.by for each in group if each.by is not None), default=None)
+    if index is not None and by is not None and context.now.is_bad(index):
+        by = min(by, context.facts.as_of + _SOON)
+    if by is None or by <= context.today:
+        return None, group[0].summary
+    return by, f"{group[0].summary} {_reason(context, group, by)}"
+
+
+def _reason(context: _Context, group: Sequence[Finding], by: date) -> str:
+    if any(each.code.startswith("CAP-") and each.by == by for each in group):
+        return "A week before the earliest date: orders and approvals take time."
+    days = (by - context.facts.as_of).days
+    return f"Within {fmt.plural(days, 'day')} of {fmt.day(context.facts.as_of)}, the newest day with data."
+
+
+def _consumer_index(context: _Context, subject: Subject) -> int | None:
+    if not subject.consumer:
+        return None
+    name = (subject.system, subject.account, subject.stream, subject.consumer)
+    return context.facts.consumers.now.position(name)
+
+
+def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, ...]]:
+    lead = group[0]
+    names = sorted({each.subject.name for each in group})
+    account = next((each for each in group if each.definition in _ACCOUNT_CODES), None)
+    advice = next((each.advice for each in group if each.advice is not None), None)
+    index = _consumer_index(context, lead.subject)
+    if index is not None and context.now.text(index):
+        called = f"consumer {lead.subject.consumer} of {lead.subject.stream}"
+        checked = () if advice is None else (f"{advice.what}.", *advice.checked)
+        return f"Fix {called}: {context.now.text(index)}", checked
+    if advice is not None:
+        also = () if account is None else (f"The same growth fills its account: {account.summary}",)
+        return advice.what, (*advice.checked, *also)
+    if lead.definition in _SERVER_CODES:
+        return f"Add storage to {fmt.listed(names)}, or one server more", _server_checks(
+            context, group
+        )
+    if account is not None:
+        return f"{lead.definition.action}: {lead.subject.account}", _largest_of(
+            context, lead.subject
+        )
+    if lead.definition is codes.CONFIGURATION:
+        checks = [str(each.evidence[0].value) for each in group]
+        number = fmt.plural(len(checks), "check fails", "checks fail")
+        return f"Fix the configuration: {number} ({fmt.listed(checks, shown=4)})", ()
+    if lead.subject.consumer:
+        return f"{lead.definition.action}: {lead.subject.consumer} of {lead.subject.stream}", ()
+    return f"{lead.definition.action}: {fmt.listed(names)}", ()
+
+
+def _server_checks(context: _Context, group: Sequence[Finding]) -> tuple[str, ...]:
+    servers = {each.subject.server for each in group}
+    stores = [each for each in context.stores.servers if each.subject.server in servers]
+    return tuple(_expected(context, each) for each in stores[:3])
+
+
+def _expected(context: _Context, store: Store) -> str:
+    as_of = context.facts.forecasts_as_of or context.facts.as_of
+    day, more = store.full_on(as_of), max(store.growth.at(180) - store.limit, 0.0)
+    need = f"; for half a year it needs {fmt.bytes_text(more)} more" if more else ""
+    return (
+        f"Server {store.subject.server}: {fmt.bytes_text(store.used)} of {fmt.bytes_text(store.limit)}, "
+        f"full {full_text(store, day)}{need}."
+    )
+
+
+def _largest_of(context: _Context, subject: Subject) -> tuple[str, ...]:
+    """The streams that grow most in the account."""
+    growing = sorted(
+        (
+            (each.growth_per_day or 0.0, each.stream)
+            for each in context.facts.forecasts
+            if each.stream and each.limit_name == "bytes"
+            and (each.system, each.account) == (subject.system, subject.account)
+        ),
+        reverse=True,
+    )  # fmt: skip
+    return tuple(
+        f"Stream {stream} grows by {fmt.bytes_text(growth)} a day."
+        for growth, stream in growing[:2]
+        if growth > 0
+    )
+
+
+def _where(context: _Context, group: Sequence[Finding]) -> str:
+    subject = group[0].subject
+    if len({each.subject for each in group}) == 1:
+        return context.facts.path(subject.parts) or subject.name
+    shared = context.facts.path(subject.parts[:-1])
+    names = fmt.listed(list(dict.fromkeys(each.subject.name for each in group)), shown=5)
+    return f"{shared}: {names}" if shared else names
+
+
+def _owner(context: _Context, group: Sequence[Finding]) -> Owner:
+    found = [context.owners.of(each.subject) for each in group]
+    return next((each for each in found if each.name), Owner())

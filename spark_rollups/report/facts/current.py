@@ -1,0 +1,79 @@
+"""The state of each consumer at the end of the data: what is wrong now, not only in the month."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from exporter import catalog as c
+from spark_rollups.report.facts.assets import Mask, Statistic, days_of
+from spark_rollups.report.facts.consumers import HEALTHY
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import Floats
+
+STUCK = ("no worker pulls / not bound", "ack-pending full", "ack floor stuck",
+         "losing messages", "no leader")  # fmt: skip
+LONG_LAG = 3600.0  # seconds; a longer lag that grows cannot wait
+_LOOK_BACK = timedelta(days=3)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentState:
+    """Arrays with one entry per consumer."""
+
+    verdict: list[str]  # "" if unknown
+    lag: Floats
+    growing: Mask  # the lag is long and was longer each day
+    losing: Mask  # messages were lost on the newest day or the day before
+
+    def is_urgent(self, index: int) -> bool:
+        return bool(self.losing[index] or self.growing[index]) or self.verdict[index] in STUCK
+
+    def is_bad(self, index: int) -> bool:
+        return self.verdict[index] not in ("", *HEALTHY)
+
+    def urgency(self, index: int) -> float:
+        """Loss first, then the longest lag."""
+        lag = float(np.nan_to_num(self.lag[index]))
+        return math.inf if self.losing[index] else lag
+
+    def text(self, index: int) -> str:
+        """What is true at the end; "" if nothing is wrong."""
+        parts = []
+        if self.losing[index]:
+            parts.append("it is losing messages")
+        verdict = self.verdict[index]
+        if verdict and verdict not in HEALTHY and not (verdict == "losing messages" and parts):
+            parts.append(verdict)
+        if self.growing[index]:
+            parts.append("its lag is still growing")
+        return ", ".join(parts)
+
+
+def current_state(facts: Facts) -> CurrentState:
+    now = facts.consumers.now
+    values = now.at_end(c.CONSUMER_VERDICT)
+    verdict = [
+        c.VERDICTS[int(value)] if 0 <= value < len(c.VERDICTS) else "" for value in values.tolist()
+    ]
+    lag = now.at_end(c.CONSUMER_LAG_SECONDS)
+    lost_in_month = now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE)
+    long = set(np.flatnonzero(lag >= LONG_LAG).tolist())
+    losers = set(np.flatnonzero(lost_in_month > 0).tolist())
+    days = [day for day in facts.days if day > facts.as_of - _LOOK_BACK]
+    lags = days_of(facts.source, now, c.CONSUMER_LAG_SECONDS, long, "last", days) if long else {}
+    lost = (
+        days_of(facts.source, now, c.CONSUMER_LOST_MESSAGES, losers, "increase", days[-2:])
+        if losers
+        else {}
+    )
+    growing, losing = np.zeros(len(now), bool), np.zeros(len(now), bool)
+    for index, levels in lags.items():
+        values_of = [value for _, value in levels]
+        growing[index] = len(values_of) > 1 and all(np.diff(values_of) > 0)
+    for index, rises in lost.items():
+        losing[index] = any(value > 0 for _, value in rises)
+    return CurrentState(verdict, lag, growing, losing)

@@ -1,0 +1,174 @@
+"""Storage of servers and accounts: what is free, what is expected, and which streams it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+
+from exporter import catalog as c
+from exporter.metric import Metric
+from spark_rollups.report.facts.assets import Assets, Statistic
+from spark_rollups.report.facts.forecasts import Forecast
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import STREAM, Floats, Name, names_in
+from spark_rollups.report.facts.subject import Subject, subject_of
+
+HORIZON_DAYS = 365  # later dates are not worth a number
+_PLACED_DAYS = 7  # a replica seen in this many last days is still there
+
+# Level, reserved and maximum, by the storage type of a stream.
+_SERVER = {
+    "file": (c.SERVER_STORAGE_USED_BYTES, c.SERVER_STORAGE_RESERVED_BYTES, c.SERVER_STORAGE_MAX_BYTES),
+    "memory": (c.SERVER_MEMORY_USED_BYTES, c.SERVER_MEMORY_RESERVED_BYTES, c.SERVER_MEMORY_MAX_BYTES),
+}  # fmt: skip
+_ACCOUNT = {
+    "file": (c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_RESERVED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES),
+    "memory": (c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_RESERVED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Expected levels by days ahead; linear between them, and as steep as at the end after them."""
+
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def is_known(self) -> bool:
+        return len(self.points) > 1
+
+    def at(self, days: float) -> float:
+        points = self.points
+        if len(points) < 2 or days <= points[-1][0]:
+            return float(
+                np.interp(days, [day for day, _ in points], [level for _, level in points])
+            )
+        (before, low), (last, high) = points[-2:]
+        return high + (high - low) / (last - before) * (days - last)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """File or memory storage of a server or an account."""
+
+    subject: Subject
+    storage: str  # file or memory
+    used: float
+    reserved: float  # by max_bytes of streams, used or not; 0 if unknown
+    limit: float
+    growth: Growth
+
+    @property
+    def free(self) -> float:
+        """What a stream can still reserve: the server refuses more."""
+        return max(self.limit - max(self.used, self.reserved), 0.0)
+
+    def full_on(
+        self, as_of: date, factor: float = 1.0, added: Sequence[Growth] = ()
+    ) -> date | None:
+        """The first day with the limit reached, with growth times a factor and added levels."""
+        for days in range(HORIZON_DAYS + 1):
+            level = self.used + factor * (self.growth.at(days) - self.used)
+            if level + sum(each.at(days) for each in added) >= self.limit:
+                return as_of + timedelta(days=days)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    servers: tuple[Store, ...]
+    accounts: tuple[Store, ...]
+    placed: Mapping[Name, frozenset[str]]  # servers by stream
+    replicas: Mapping[Name, int]
+
+    def of_stream(self, stream: Name, storage: str) -> list[Store]:
+        """The servers and the account that hold a stream."""
+        system, account, _ = stream
+        servers = self.placed.get(stream, frozenset())
+        return [
+            store
+            for store in (*self.servers, *self.accounts)
+            if store.storage == storage and store.subject.system == system
+            and (store.subject.server in servers if store.subject.server else store.subject.account == account)
+        ]  # fmt: skip
+
+    def elsewhere(self, stream: Name, storage: str) -> list[Store]:
+        """Servers of the system without the stream."""
+        servers = self.placed.get(stream, frozenset())
+        return [
+            store
+            for store in self.servers
+            if store.storage == storage
+            and store.subject.system == stream[0]
+            and store.subject.server not in servers
+        ]
+
+    def copies(self, store: Store, stream: Name) -> int:
+        """How often the store counts a byte of the stream: an account counts all replicas."""
+        return 1 if store.subject.server else self.replicas.get(stream, 1)
+
+
+def stores_of(facts: Facts) -> Stores:
+    forecasts: dict[tuple[str, ...], Forecast] = {(each.metric, each.system, each.account, each.server, each.tier): each
+                 for each in facts.forecasts if not each.stream}  # fmt: skip
+    replicas = facts.streams.now.column(c.STREAM_REPLICAS, Statistic.LAST)
+    return Stores(
+        tuple(_stores(facts.servers.now, _SERVER, forecasts)),
+        tuple(_stores(facts.accounts.now, _ACCOUNT, forecasts)),
+        _placed(facts),
+        {
+            name: int(number)
+            for name, number in zip(facts.streams.now.names, replicas.tolist(), strict=True)
+            if not math.isnan(number)
+        },
+    )
+
+
+def _stores(
+    assets: Assets,
+    metrics: Mapping[str, tuple[Metric, Metric, Metric]],
+    forecasts: Mapping[tuple[str, ...], Forecast],
+) -> list[Store]:
+    found = []
+    for storage, (level, reserved, limit) in metrics.items():
+        used, most = assets.at_end(level), assets.limit(limit, level)
+        held: Floats = np.nan_to_num(assets.at_end(reserved))
+        for index in np.flatnonzero(~np.isnan(used) & (most > 0)).tolist():
+            subject = subject_of(assets, index)
+            tier = dict(zip(assets.labels, assets.names[index], strict=True)).get("tier", "")
+            key = (level.name, subject.system, subject.account, subject.server, tier)
+            growth = growth_of(float(used[index]), forecasts.get(key))
+            found.append(
+                Store(subject, storage, float(used[index]), float(held[index]), float(most[index]), growth)
+            )  # fmt: skip
+    return found
+
+
+def growth_of(level: float, forecast: Forecast | None) -> Growth:
+    """Without a forecast the level stays: what is unknown is said where the table is."""
+    ahead = () if forecast is None else forecast.ahead
+    return Growth(
+        (
+            (0, level),
+            *(((each.day - forecast.as_of).days, each.middle) for each in ahead if forecast),
+        )
+    )
+
+
+def _placed(facts: Facts) -> dict[Name, frozenset[str]]:
+    """The leader and the replicas that it reported."""
+    days = facts.days[-_PLACED_DAYS:]
+    found: dict[Name, set[str]] = {}
+    table = facts.source.table(
+        "daily", days[0], days[-1], columns=[*STREAM, "server"], metrics=[c.STREAM_REPLICA_LAG.name]
+    )
+    for *stream, server in names_in(table, (*STREAM, "server")):
+        found.setdefault(tuple(stream), set()).add(server)
+    for name, labels in facts.stream_info.items():
+        if leader := labels.get("leader"):
+            found.setdefault(name, set()).add(leader)
+    return {name: frozenset(servers) for name, servers in found.items()}

@@ -1,0 +1,109 @@
+"""Renders the report with templates: the page, the mail and the index of all months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
+from spark_rollups.report.charts.figures import figure_html
+from spark_rollups.report.charts.markup import clean
+from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
+from spark_rollups.report.model import Column, Report, Row, Table
+
+_COMMANDS = 3  # subjects of a finding with commands
+_CLASSES = {Level.NORMAL: "normal", Level.WARNING: "warning", Level.CRITICAL: "critical"}
+_KIND_CLASSES = {Kind.TEXT: "", Kind.DAY: "day"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How much the page shows; the files have everything."""
+
+    rows: int  # per table
+    one_system: bool  # then rows omit its name
+    files: str  # relative path of the CSV files
+    actions: int = 7  # on the first page
+    cards: int = 40  # in the chapter on actions
+    subjects: int = 10  # per finding
+    narrow: int = 8  # rows on a phone; report.css hides the others
+
+
+def html_report(report: Report, rows: int, csv_folder: str) -> str:
+    """One self-contained document, without scripts or requests."""
+    page = Page(rows, len(report.systems) <= 1, csv_folder)
+    return _environment().get_template("page.html").render(report=report, page=page, css=_css())
+
+
+def render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(css=_css(), **values)
+
+
+@cache
+def _css() -> Markup:
+    css = files("spark_rollups.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    return Markup(css)  # noqa: S704 - a file of this package
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("spark_rollups.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    made.filters |= {
+        "by_code": _by_code,
+        "capital": fmt.capital,
+        "clean": clean,
+        "commands": _commands,
+        "day": fmt.day,
+        "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - it escapes names
+        "identity": _identity,
+        "kind_class": lambda kind: _KIND_CLASSES.get(kind, "number"),
+        "level": lambda level: _CLASSES[level],
+        "listed": fmt.listed,
+        "plural": fmt.plural,
+        "quiet": lambda value, text: is_unknown(value) or text == fmt.NO_LIMIT,
+        "severity": lambda severity: _CLASSES[LEVELS[severity]],
+        "severity_level": lambda severity: LEVELS[severity],
+        "shown": _shown,
+        "text": lambda value, kind: text_of(kind, value),
+    }
+    return made
+
+
+def _shown(table: Table) -> list[tuple[int, Column]]:
+    first = len(table.identity)
+    return [(first + n, column) for n, column in enumerate(table.columns) if column.shown]
+
+
+def _identity(row: Row, table: Table, page: Page) -> list[str]:
+    names: Sequence[Value] = row.values[: len(table.identity)]
+    parts = [
+        str(name)
+        for column, name in zip(table.identity, names, strict=True)
+        if name and not (page.one_system and column.key == "system" and len(table.identity) > 1)
+    ]
+    return parts or ["the whole system"]
+
+
+def _by_code(findings: Sequence[Finding]) -> list[list[Finding]]:
+    codes: dict[str, list[Finding]] = {}
+    for finding in findings:
+        codes.setdefault(finding.code, []).append(finding)
+    return list(codes.values())
+
+
+def _commands(group: Sequence[Finding]) -> list[str]:
+    few = [each for each in group if each.severity is not Severity.NOTE] or group
+    return list(dict.fromkeys(line for each in few[:_COMMANDS] for line in each.commands))

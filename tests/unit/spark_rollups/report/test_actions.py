@@ -1,0 +1,199 @@
+"""Actions: in the order of their dates, one per cause, with who, why then and what if not."""
+
+from datetime import date
+from typing import Any, Final
+
+import pytest
+from support.rollups.literal_rollups import LiteralRollups
+from support.rollups.report_month import (
+    BOTH,
+    CONSUMER,
+    DAY,
+    GIB,
+    LAST,
+    MADE,
+    MONTH,
+    NOVEMBER,
+    STREAM,
+    forecast,
+    healthy,
+    report_of,
+)
+
+from exporter import catalog as c
+from spark_rollups.report.actions import Action
+from spark_rollups.report.build import build_report
+from spark_rollups.report.settings import OwnerRule, ReportSettings
+
+DATES: Final = {
+    "outlook": "act", "earliest": date(2026, 12, 20), "likely": date(2027, 1, 2), "not_before": None,
+}  # fmt: skip
+STUCK: Final = c.VERDICTS.index("ack-pending full")
+
+
+def actions(rollups: LiteralRollups) -> list[Action]:
+    return list(report_of(rollups).actions)
+
+
+def without(rollups: LiteralRollups, metric: c.Metric) -> None:
+    rollups.rows["daily"] = [row for row in rollups.rows["daily"] if row["metric"] != metric.name]
+
+
+def behind(rollups: LiteralRollups, growing: bool, verdict: int = 3) -> None:
+    """A consumer days behind at the end of the month."""
+    without(rollups, c.CONSUMER_LAG_SECONDS)
+    lag = (lambda day: day * 4 * 3600.0) if growing else (lambda day: (60 - day) * 3600.0)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, NOVEMBER, lag, **CONSUMER)
+    rollups.gauge(c.CONSUMER_VERDICT, NOVEMBER, verdict, **CONSUMER)
+    rollups.rows["states"].clear()
+    rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {verdict: DAY}, **CONSUMER)
+
+
+def server(rollups: LiteralRollups, name: str, day: date, **changes: Any) -> None:
+    rollups.gauge(c.SERVER_UP, BOTH, 1, server=name)
+    rollups.gauge(c.SERVER_STORAGE_USED_BYTES, BOTH, 60 * GIB, server=name)
+    rollups.gauge(c.SERVER_STORAGE_MAX_BYTES, BOTH, 100 * GIB, server=name)
+    labels = {
+        "subject": "server", "metric": c.SERVER_STORAGE_USED_BYTES.name, "account": "", "stream": "",
+        "server": name, "limit_name": "storage", "limit": 100 * GIB, "level": 60 * GIB,
+    }  # fmt: skip
+    dates = {"outlook": "act", "earliest": day, "likely": day, "not_before": None}
+    rollups.forecast(LAST, **forecast(**{**labels, **dates, **changes}))
+
+
+def test_a_good_month_has_no_action() -> None:
+    assert actions(healthy()) == []
+
+
+def test_actions_are_in_the_order_of_their_dates_and_today_is_first() -> None:
+    rollups = healthy()
+    rollups.asof.clear()
+    rollups.forecast(LAST, **forecast(**DATES))
+    server(rollups, "n2", date(2026, 12, 12))
+    behind(rollups, growing=True)
+    rollups.counter(c.STREAM_RECREATED, NOVEMBER, lambda day: day == 4, **STREAM)
+    found = actions(rollups)
+    assert [each.by for each in found] == [
+        None, date(2026, 12, 5), date(2026, 12, 13), date(2026, 12, 30),
+    ]  # fmt: skip
+    assert [each.due.replace("\u00a0", " ") for each in found][:2] == ["today", "by 5 Dec 2026"]
+
+
+def test_a_consumer_days_behind_and_growing_is_due_today() -> None:
+    rollups = healthy()
+    behind(rollups, growing=True)
+    (action,) = actions(rollups)
+    assert action.by is None
+    assert action.what == "Fix consumer billing of ORDERS: falling behind, its lag is still growing"
+    assert "4\u00a0d 20\u00a0h behind" in action.why
+    assert action.commands[0] == "nats consumer info ORDERS billing"
+    assert "until limits remove messages" in action.otherwise
+
+
+def test_a_consumer_that_catches_up_is_due_within_a_week() -> None:
+    rollups = healthy()
+    behind(rollups, growing=False)
+    (action,) = actions(rollups)
+    assert action.by == date(2026, 12, 7)
+
+
+def test_a_stuck_consumer_is_due_today_whatever_its_lag() -> None:
+    rollups = healthy()
+    behind(rollups, growing=False, verdict=STUCK)
+    (action,) = actions(rollups)
+    assert (action.by, action.what) == (None, "Fix consumer billing of ORDERS: ack-pending full")
+
+
+def test_all_findings_of_a_consumer_are_one_action() -> None:
+    rollups = healthy()
+    behind(rollups, growing=True)
+    without(rollups, c.CONSUMER_REDELIVERIES)
+    rollups.counter(c.CONSUMER_REDELIVERIES, NOVEMBER, 40_000, **CONSUMER)
+    (action,) = actions(rollups)
+    assert [each.code for each in action.findings] == ["CON-NOT-WELL", "CON-REDELIVERY-HIGH"]
+
+
+def test_servers_that_fill_together_are_one_action_and_a_later_one_is_another() -> None:
+    rollups = healthy()
+    for name, day in (("a", 20), ("b", 24), ("c", 30)):
+        server(rollups, name, date(2026, 12, day))
+    server(rollups, "late", date(2027, 2, 20))
+    first, second = actions(rollups)
+    assert first.what == "Add storage to a, b and c, or one server more"
+    assert second.what == "Add storage to late, or one server more"
+    assert (first.by, second.by) == (date(2026, 12, 13), date(2027, 2, 13))
+    assert "2 other" not in report_of(rollups).front.headline
+
+
+@pytest.mark.parametrize(("growth", "number"), [(0.1 * GIB, 1), (5.0 * GIB, 2)])
+def test_a_stream_and_the_account_that_it_fills_are_one_action(growth: float, number: int) -> None:
+    rollups = healthy()
+    rollups.asof.clear()
+    rollups.forecast(LAST, **forecast(**DATES))
+    account = {
+        "subject": "account", "metric": c.ACCOUNT_STORAGE_USED_BYTES.name, "stream": "",
+        "limit_name": "storage", "growth_per_day": growth,
+    }  # fmt: skip
+    rollups.forecast(LAST, **forecast(**{**DATES, **account}))
+    assert len(actions(rollups)) == number
+
+
+def test_a_report_of_a_later_day_makes_passed_dates_due_today() -> None:
+    rollups = healthy()
+    server(rollups, "n2", date(2026, 12, 8))
+    assert [each.by for each in build_report(rollups, MONTH, MADE).actions] == [None]
+
+
+def test_the_owner_is_in_the_metadata_of_the_consumer_its_stream_or_the_settings() -> None:
+    rollups = healthy()
+    behind(rollups, growing=True)
+    assert actions(rollups)[0].owner.text == "no owner set"
+    rules = (
+        OwnerRule(server="*1", team="machines"),
+        OwnerRule(stream="ORD*", team="shop"),
+        OwnerRule(team="all"),
+    )
+    report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
+    assert report.actions[0].owner.text == "team shop"
+    without(rollups, c.STREAM_INFO)
+    rollups.gauge(c.STREAM_INFO, BOTH, 1, labels={"team": "orders"}, **STREAM)
+    report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
+    assert report.actions[0].owner.text == "team orders"
+    own = {"team": "billing", "owner": "anna"}
+    rollups.gauge(c.CONSUMER_INFO, BOTH, 1, labels=own, **CONSUMER)
+    assert actions(rollups)[0].owner.text == "anna, team billing"
+
+
+def test_one_thing_is_never_better_and_worse() -> None:
+    rollups = healthy()
+    without(rollups, c.CONSUMER_LAG_SECONDS)
+    october = [day for day in BOTH if day not in NOVEMBER]
+    other = {**STREAM, "consumer": "other"}
+    rollups.gauge(c.CONSUMER_UP, BOTH, 1, **other)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, october, 49 * DAY, **other)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, NOVEMBER, 60, **other)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, october, 6, **CONSUMER)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, NOVEMBER, 4 * DAY, **CONSUMER)
+    front = report_of(rollups).front
+    assert [line for line in front.worse if "lag" in line] == [
+        "Consumer billing of ORDERS: its worst lag was 4\u00a0d on 1\u00a0Nov\u00a02026, after 6\u00a0s "
+        "the month before."
+    ]
+    assert [line for line in front.better if "lag" in line] == []
+
+
+def test_a_month_with_half_the_days_is_not_better_by_its_worst_value() -> None:
+    rollups = healthy()
+    without(rollups, c.CONSUMER_LAG_SECONDS)
+    october = [day for day in BOTH if day not in NOVEMBER]
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, october, 5000, **CONSUMER)
+    rollups.gauge(c.CONSUMER_LAG_SECONDS, NOVEMBER, 50, **CONSUMER)
+    assert any("lag" in line for line in report_of(rollups).front.better)
+    for day in NOVEMBER[5:20]:
+        del rollups.covered[day]
+    rollups.rows["daily"] = [row for row in rollups.rows["daily"] if row["day"] in rollups.covered]
+    report = report_of(rollups)
+    assert not any("lag" in line for line in report.front.better)
+    assert {table.source for table in report.tables() if table.key == "streams"} == {
+        "daily, 15 of 30 days"
+    }
