@@ -17,6 +17,7 @@ from archive.settings.config import ArchiveSettings
 from archive.tables.archive_tables import open_tables
 from archive.wal.write_ahead_log import Wal
 from exporter import catalog
+from streamgauge.serving.memory_limit import LIMIT
 
 WAL_FOLDER: Final = "wal"
 QUARANTINE_FOLDER: Final = "quarantine"
@@ -69,9 +70,10 @@ def open_components(settings: ArchiveSettings) -> Components:
     folder = settings.data / WAL_FOLDER
     wal = Wal.open(folder, settings.wal, least_segment=first_unused_segment(tables, folder))
     counters = ReceiverCounters()
-    decoder = Decoder(settings.limits, settings.replica_label, wal.series)
+    limits = settings.limits.within(LIMIT)
+    decoder = Decoder(limits, settings.replica_label, wal.series)
     quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
-    receiver = Receiver(decoder, wal, settings.limits, quarantine, counters)
+    receiver = Receiver(decoder, wal, limits, quarantine, counters)
     publisher = Publisher(tables, wal, settings.publish)
     idle_series = IdleSeries(wal, settings.publish.retention, decoder.forget_series)
     return Components(wal, publisher, decoder, receiver, quarantine, counters, idle_series)

@@ -29,7 +29,7 @@ from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
 from streamgauge.serving.web.routes import add_reload
-from streamgauge.serving.web.server import HttpServer, ListenError
+from streamgauge.serving.web.server import HttpServer, ListenError, health_servers
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +69,17 @@ class Archive:
         return 0 if published else 1
 
     async def _serve(self, components: Components) -> None:
-        limits = ConnectionLimits(self._settings.web, raise_descriptor_limit())
+        descriptors = raise_descriptor_limit()
+        limits = ConnectionLimits(self._settings.web, descriptors)
         app = self._app(components, limits)
         # The receiver decompresses bodies, and refuses other encodings unread.
         server = HttpServer(
             app, self._settings.web, limits, self._web_config.ssl_context(), auto_decompress=False
         )
+        servers = [server, *health_servers(app, self._settings.web, descriptors)]
         try:
-            await self._listen(server)
+            for each in servers:
+                await self._listen(each)
             self._start_tasks(components)
             stopping = _stop_signal()
             self._log_serving(server)
@@ -84,7 +87,8 @@ class Archive:
             event(logger, logging.INFO, "stopping")
         finally:
             components.receiver.stopping = True
-            await server.stop()
+            for each in servers:
+                await each.stop()
             await self._end_tasks()
 
     def _app(self, components: Components, limits: ConnectionLimits) -> web.Application:

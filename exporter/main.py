@@ -22,7 +22,7 @@ from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
-from streamgauge.serving.web.server import HttpServer, ListenError
+from streamgauge.serving.web.server import HttpServer, ListenError, health_servers
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +50,15 @@ def main(argv: Sequence[str]) -> int:
 
 async def _serve(options: Options, settings: ExporterSettings, web_config: LiveWebConfig) -> int:
     supervisor = Supervisor(settings, options.load)
-    limits = ConnectionLimits(settings.web, raise_descriptor_limit())
+    descriptors = raise_descriptor_limit()
+    limits = ConnectionLimits(settings.web, descriptors)
     app = make_app(supervisor, options.source, limits.dropped, tls=web_config.current.uses_tls)
     web_config.protect(app)
     server = HttpServer(app, settings.web, limits, web_config.ssl_context())
+    servers = [server, *health_servers(app, settings.web, descriptors)]
     try:
-        await _listen(server, options)
+        for each in servers:
+            await _listen(each, options)
         supervisor.start()
         stopping = _signals(supervisor)
         event(logger, logging.INFO, "serving", listen=server.url, systems=len(settings.systems),
@@ -68,7 +71,8 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         event(logger, logging.INFO, "stopping")
     finally:
         # The listener first: a running scrape still needs the systems.
-        await server.stop()
+        for each in servers:
+            await each.stop()
         await supervisor.stop()
     return 0
 

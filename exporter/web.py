@@ -33,7 +33,7 @@ from exporter.terminal.report import PATH as UNWELL_PATH
 from exporter.terminal.report import unwell_report
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.connection_limits import ConnectionDrop
-from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
+from streamgauge.serving.web.routes import add_health, add_redirect_to_prefix, add_reload
 
 SELECTABLE = {
     subject.value: subject
@@ -60,8 +60,7 @@ def make_app(
     app.router.add_get(served.route(UNWELL_PATH), pages.unwell)
     app.router.add_get(served.route("/docs/{name}"), pages.docs)
     app.router.add_get(served.route("/docs/runbooks/{name:[A-Za-z]*}"), pages.runbook)
-    app.router.add_get(served.route("/-/healthy"), pages.healthy)
-    app.router.add_get(served.route("/-/ready"), pages.ready)
+    add_health(app, served, pages.healthy, pages.ready)
     add_reload(app, served, pages.reload)
     add_redirect_to_prefix(app, served)
     return app

@@ -13,7 +13,7 @@ from archive.ingest.receiver import Receiver
 from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
 from archive.settings.config import WebSettings
 from streamgauge.serving.settings.server import ServerSettings
-from streamgauge.serving.web.routes import add_redirect_to_prefix
+from streamgauge.serving.web.routes import add_health, add_redirect_to_prefix
 
 WRITE_PATH: Final = "/api/v1/write"
 DEFAULT_WEB: Final = WebSettings()
@@ -60,8 +60,7 @@ def make_app(
     app.router.add_post(write_path, endpoint.handle)
     app.router.add_get(served.route("/"), index)
     app.router.add_get(metrics_path, own_metrics)
-    app.router.add_get(served.route("/-/healthy"), healthy)
-    app.router.add_get(served.route("/-/ready"), ready)
+    add_health(app, served, healthy, ready)
     add_redirect_to_prefix(app, served)
     app.on_response_prepare.append(count)
     return app

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
+from streamgauge.serving.memory_limit import within_memory
 from streamgauge.serving.settings.loader import Duration, Size, setting
+
+_BYTES_A_SERIES: Final = 1_500  # with 20 labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +29,7 @@ class Limits:
     )
     live_series: int = setting(
         5_000_000,
-        "Maximum series received within the last two hours; samples of further new series are refused.",
+        "Maximum series received within the last two hours; samples of further new series are refused. Lower where they would take more than half of the memory limit.",
         minimum=1,
     )
     future: Duration = setting(
@@ -33,6 +37,13 @@ class Limits:
     )
     waiting: Size = setting(
         256 * 1024**2,
-        "Maximum size of all request bodies in flight; further requests get 503, and the sender retries.",
+        "Maximum size of all request bodies in flight; further requests get 503, and the sender retries. At most an eighth of the memory limit.",
         minimum=1024**2,
     )
+
+    def within(self, memory: int | None) -> Self:
+        """Fitted to the memory limit of the process."""
+        held = self.live_series * _BYTES_A_SERIES
+        live = within_memory(held, 2, "limits.live_series", memory) // _BYTES_A_SERIES
+        waiting = within_memory(self.waiting, 8, "limits.waiting", memory)
+        return replace(self, live_series=live, waiting=waiting)

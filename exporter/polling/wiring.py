@@ -24,6 +24,7 @@ from exporter.sources.subsz.publish_counts import PublishOptions
 from exporter.sources.system import SystemSource
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
+from streamgauge.serving.memory_limit import within_memory
 
 
 def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
@@ -119,7 +120,7 @@ def make_source(system: SystemSettings) -> Source:
         health_interval=system.health_interval,
         remember_seconds=system.remember,
         concurrency=system.concurrency,
-        max_response_bytes=system.max_response,
+        max_response_bytes=within_memory(system.max_response, 4, "systems.max_response"),
         publishes=PublishOptions(
             system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
         ),

@@ -155,7 +155,11 @@ class SystemSettings(CredentialSettings, _Identity):
         minimum=0,
     )
     concurrency: int = setting(12, "Concurrent requests (account source).", minimum=1, maximum=64)
-    max_response: Size = setting(1024**3, "Largest response that is decompressed.", minimum=1024**2)
+    max_response: Size = setting(
+        1024**3,
+        "Largest response that is decompressed. At most a quarter of the memory limit.",
+        minimum=1024**2,
+    )
     max_ephemerals: int = setting(
         50,
         "Ephemeral consumers of one stream that have series of their own; more are summed into one series.",

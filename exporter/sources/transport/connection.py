@@ -24,6 +24,7 @@ from nats.errors import NoServersError
 from exporter.errors import RequestError
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
 from exporter.sources.transport.tls_client import NO_TLS, TlsClient
+from streamgauge.serving.memory_limit import within_memory
 from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class NatsConnection:
             self._inbox + ".*",
             cb=self._on_reply,
             pending_msgs_limit=_PENDING_MESSAGES,
-            pending_bytes_limit=_PENDING_BYTES,
+            pending_bytes_limit=within_memory(_PENDING_BYTES, 4, "responses that wait"),
         )
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:

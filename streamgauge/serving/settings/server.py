@@ -45,6 +45,10 @@ class ServerSettings:
         "",
         "URL under which clients reach this server, for example behind a reverse proxy. Its path is the prefix of all routes.",
     )
+    health_address: str = setting(
+        "",
+        "Second address, HOST:PORT, that serves only /-/healthy and /-/ready, without TLS and authentication: for probes. Empty: none.",
+    )
     enable_lifecycle: bool = setting(False, "Allow a reload by POST or PUT to /-/reload.")
     max_connections: int = setting(
         512,
@@ -62,6 +66,8 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         host_and_port(self.listen_address)
+        if self.health_address:
+            host_and_port(self.health_address, "health_address")
         path = self.telemetry_path
         if not _PATH.fullmatch(path) or f"{path}/".startswith(_RESERVED):
             reason = "a free path (write it like /metrics)"
@@ -80,10 +86,10 @@ class ServerSettings:
         return f"{self.route_prefix}{path}"
 
 
-def host_and_port(text: str) -> tuple[str, int]:
+def host_and_port(text: str, key: str = "listen_address") -> tuple[str, int]:
     match = _LISTEN.fullmatch(text)
     if match is None or int(match["port"]) > _MAX_PORT:
-        raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen_address")
+        raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', key)
     return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7778" means all
 
 
@@ -116,6 +122,12 @@ def web_flags(flag: Callable[..., AnyFlag], default_address: str) -> tuple[AnyFl
             "web.external_url",
             "URL",
             "URL under which clients reach this server; its path is the prefix of all routes",
+        ),
+        flag(
+            "web.health-address",
+            "web.health_address",
+            "HOST:PORT",
+            "second address with only /-/healthy and /-/ready, for probes (default none)",
         ),
         flag("web.enable-lifecycle", "web.enable_lifecycle", "", "allow POST /-/reload"),
         flag(

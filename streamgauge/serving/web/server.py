@@ -9,6 +9,7 @@ import os
 import socket
 import ssl
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, Final
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from streamgauge.serving.rate_limit import MinuteBudget
 from streamgauge.serving.settings.server import ServerSettings, host_and_port
 from streamgauge.serving.web.connection import Connection
 from streamgauge.serving.web.connection_limits import ConnectionLimits
+from streamgauge.serving.web.routes import health_app
 
 _SHUTDOWN_SECONDS: Final = 5.0
 _BACKLOG: Final = 1024
@@ -155,6 +157,16 @@ class HttpServer:
             while True:
                 await asyncio.sleep(pause)
                 self._limits.close_overdue()
+
+
+def health_servers(
+    app: web.Application, settings: ServerSettings, descriptors: int
+) -> list[HttpServer]:
+    """The server for probes, where `web.health_address` is set."""
+    if not settings.health_address:
+        return []
+    own = replace(settings, listen_address=settings.health_address)
+    return [HttpServer(health_app(app), own, ConnectionLimits(own, descriptors))]
 
 
 def _request_log() -> logging.Logger:

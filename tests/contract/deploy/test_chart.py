@@ -189,8 +189,8 @@ def test_a_service_leads_to_its_pods() -> None:
         selector = service["spec"]["selector"].items()
         matching = [t for t in templates if selector <= t["metadata"]["labels"].items()]
         assert len(matching) == 1
-        ports = [p["name"] for p in matching[0]["spec"]["containers"][0]["ports"]]
-        assert [p["targetPort"] for p in service["spec"]["ports"]] == ports
+        ports = {p["name"] for p in matching[0]["spec"]["containers"][0]["ports"]}
+        assert {p["targetPort"] for p in service["spec"]["ports"]} == ports - {"health"}
 
 
 def test_no_secret_is_made_by_the_chart() -> None:
@@ -224,6 +224,56 @@ def test_everything_makes_every_kind() -> None:
         "ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget",
         "PrometheusRule", "Service", "ServiceAccount", "ServiceMonitor", "StatefulSet",
     }  # fmt: skip
+
+
+def probed_ports(found: list[dict[str, Any]]) -> dict[str, tuple[str, set[str]]]:
+    """For each server: the address for probes in its configuration, and the ports of its probes."""
+    config = {
+        name: yaml.safe_load(text)["web"].get("health_address", "")
+        for each in found if each["kind"] == "ConfigMap"
+        for name, text in each["data"].items() if name in ("exporter.yml", "archive.yml")
+    }  # fmt: skip
+    servers = {}
+    for each in found:
+        if each["kind"] in ("Deployment", "StatefulSet"):
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            if container["name"] in ("exporter", "archive"):
+                ports = {str(p["containerPort"]): p["name"] for p in container["ports"]}
+                address = config[f"{container['name']}.yml"]
+                used = {
+                    probe["httpGet"]["port"] for key, probe in container.items() if "Probe" in key
+                }
+                servers[container["name"]] = (ports.get(address.rpartition(":")[2], ""), used)
+    return servers
+
+
+@pytest.mark.program
+@needs_helm
+@pytest.mark.parametrize(("variant", "port"), [("everything", ""), ("secured", "health")])
+def test_probes_reach_a_server_with_authentication(variant: str, port: str) -> None:
+    expected = (port, {port or "http"})
+    found = probed_ports(resources(template(*VARIANTS[variant])))
+    assert found == {"exporter": expected, "archive": expected}
+
+
+@pytest.mark.program
+@needs_helm
+def test_a_network_policy_without_scrapers_admits_none() -> None:
+    def admitted(*sets: str) -> dict[str, list[Any]]:
+        found = resources(template("archive.enabled=true", "networkPolicy.enabled=true", *sets))
+        policies = [each for each in found if each["kind"] == "NetworkPolicy"]
+        assert all("Ingress" in each["spec"]["policyTypes"] for each in policies)
+        return {
+            each["metadata"]["name"].rpartition("-")[2]: each["spec"].get("ingress", [])
+            for each in policies
+        }
+
+    assert admitted() == {"exporter": [], "archive": []}
+    peer = "networkPolicy.scrapers[0].namespaceSelector.matchLabels.name=monitoring"
+    for rules in admitted(peer).values():
+        assert [rule["from"][0]["namespaceSelector"]["matchLabels"] for rule in rules] == [
+            {"name": "monitoring"}
+        ]
 
 
 @pytest.mark.program

@@ -327,3 +327,24 @@ async def test_a_line_at_the_start_says_that_everyone_may_read(tmp_path: Path) -
             # The first poll ends after the line would have been written.
             text = await until(log, lambda seen: "request failed" in seen, "no poll")
             assert text.count(warned) == lines
+
+
+async def test_sigterm_does_not_wait_for_a_server_that_stalls(tmp_path: Path) -> None:
+    environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_TIMEOUT": "1h"}
+    async with (
+        NatsServer(options=NatsOptions()) as stalled,
+        exporting(tmp_path, "--nats", stalled.url, environ=environ) as exporter,
+    ):
+        await exporter.ready()
+        os.kill(stalled.pid, signal.SIGSTOP)
+        try:
+
+            async def age() -> float:
+                return (await exporter.scrape()).value("snapshot_age_seconds") or 0
+
+            # Older than two intervals: a poll waits for the server.
+            await until(age, lambda seen: seen > 2.5, "polls go on")
+            exporter.signal(signal.SIGTERM)
+            assert await exporter.child.ended() == 0
+        finally:
+            os.kill(stalled.pid, signal.SIGCONT)

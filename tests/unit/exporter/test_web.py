@@ -253,6 +253,22 @@ async def reload_by_post_and_put(supervisor: MemorySupervisor, client: Client) -
     assert await _body(client.post("/-/reload")) == (500, "not reloaded: why\n")
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+    ],
+)
+async def test_a_page_of_another_site_cannot_reload(
+    supervisor: MemorySupervisor, headers: dict[str, str], status: int
+) -> None:
+    supervisor.settings = ExporterSettings(web=WebSettings(enable_lifecycle=True))
+    async with serving(supervisor) as client:
+        assert (await client.post("/-/reload", headers=headers)).status == status
+
+
 @pytest.mark.parametrize("path", ["/", "/docs/metrics", "/docs/configuration"])
 async def test_pages_come_with_a_strict_policy(client: Client, path: str) -> None:
     response = await client.get(path)

@@ -37,35 +37,23 @@ securityContext:
 {{- with .external_url }}{{ trimSuffix "/" (urlParse .).path }}{{ end }}
 {{- end }}
 
-{{/* Takes a dict of prefix (of the routes) and secured (a web configuration is given). */}}
+{{/* Takes the section web of a configuration. With authentication or TLS the probes have a port of their own. */}}
 {{- define "streamgauge.probes" -}}
-{{- if .secured }}
+{{- $port := ternary "health" "http" (hasKey . "health_address") }}
+{{- $prefix := include "streamgauge.routePrefix" . -}}
 startupProbe:
-  tcpSocket: {port: http}
+  httpGet: {path: {{ $prefix }}/-/healthy, port: {{ $port }}}
   periodSeconds: 2
   failureThreshold: 60
 livenessProbe:
-  tcpSocket: {port: http}
-  periodSeconds: 15
-  failureThreshold: 4
-readinessProbe:
-  tcpSocket: {port: http}
-  periodSeconds: 10
-{{- else }}
-startupProbe:
-  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
-  periodSeconds: 2
-  failureThreshold: 60
-livenessProbe:
-  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
+  httpGet: {path: {{ $prefix }}/-/healthy, port: {{ $port }}}
   periodSeconds: 15
   timeoutSeconds: 5
   failureThreshold: 4
 readinessProbe:
-  httpGet: {path: {{ .prefix }}/-/ready, port: http}
+  httpGet: {path: {{ $prefix }}/-/ready, port: {{ $port }}}
   periodSeconds: 10
   timeoutSeconds: 5
-{{- end }}
 {{- end }}
 
 {{/* The files of existing Secrets. Takes a list of {file, secretName, key}. */}}

@@ -23,7 +23,8 @@ from streamgauge.demo.processes.ports import free_ports
 from streamgauge.serving.settings.server import ServerSettings
 from streamgauge.serving.web.connection_limits import ConnectionDrop, ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
-from streamgauge.serving.web.server import HttpServer, ListenError
+from streamgauge.serving.web.routes import add_health
+from streamgauge.serving.web.server import HttpServer, ListenError, health_servers
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 HALF = b"GET / HTTP/1.1\r\nHost: h\r\n"
@@ -330,3 +331,52 @@ async def test_tls_is_served_and_a_silent_handshake_is_replaced(
         garbage = await server.connect(b"GET / HTTP/1.0\r\n\r\n")
         await garbage[0].read()
         assert server.limits.dropped[ConnectionDrop.HANDSHAKE] == 1
+
+
+# --- health for probes ----------------------------------------------------------------------------
+
+
+async def test_probes_have_an_address_without_tls_and_password(tmp_path: Path) -> None:
+    async def healthy(_: web.Request) -> web.Response:
+        return web.Response(text="healthy\n")
+
+    async def ready(_: web.Request) -> web.Response:
+        return web.Response(status=503, text="not yet\n")
+
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    main, probes = free_ports(2)
+    config = tmp_path / "web.yml"
+    text = f"basic_auth_users: {{prometheus: '{hashed}'}}\n"
+    await asyncio.to_thread(config.write_text, text)
+    settings = ServerSettings(
+        listen_address=f"127.0.0.1:{main}", health_address=f"127.0.0.1:{probes}"
+    )
+    app = web.Application()
+    add_health(app, settings, healthy, ready)
+    live = await asyncio.to_thread(LiveWebConfig, config)
+    live.protect(app)
+    servers = [
+        HttpServer(app, settings, ConnectionLimits(settings, MANY_DESCRIPTORS)),
+        *health_servers(app, settings, MANY_DESCRIPTORS),
+    ]
+    found = {}
+    try:
+        for each in servers:
+            await each.start()
+        async with aiohttp.ClientSession() as session:
+            for port in (main, probes):
+                for path in ("/-/healthy", "/-/ready", "/metrics"):
+                    async with session.get(f"http://127.0.0.1:{port}{path}") as response:
+                        found[port, path] = response.status
+    finally:
+        for each in servers:
+            await each.stop()
+    assert found == {
+        (main, "/-/healthy"): 401, (main, "/-/ready"): 401, (main, "/metrics"): 401,
+        (probes, "/-/healthy"): 200, (probes, "/-/ready"): 503, (probes, "/metrics"): 404,
+    }  # fmt: skip
+
+
+def test_without_an_address_there_is_no_server_for_probes() -> None:
+    settings = ServerSettings(listen_address="127.0.0.1:1")
+    assert health_servers(web.Application(), settings, MANY_DESCRIPTORS) == []
