@@ -31,6 +31,7 @@ from exporter.signals.stream_changes import (
     is_emptier_than_limits_leave_it,
     is_gapless,
     limits_remove,
+    new_gaps,
     overwrites_by_design,
     removed_by_limits,
     removed_messages,
@@ -75,6 +76,9 @@ class StreamView(Struct, frozen=True, gc=False):
     last_seq_before: int  # at the previous poll, so older than the consumers' values
     last_seq_earlier: int  # at the poll before that
     still: bool  # as at the last two polls
+    deleted: int  # single messages, as gaps showed, since the first poll: at most
+    deleted_before: int
+    deleted_earlier: int
 
 
 class StreamState(EventCounters, gc=False):
@@ -86,6 +90,7 @@ class StreamState(EventCounters, gc=False):
     limited: tuple[float, int] = (NEVER, 0)  # leader's clock; last removal by limits: at most
     earlier: int = 0  # last sequence at the poll before the previous one
     still: bool = False  # nothing was stored or removed since the previous poll
+    deleted: tuple[int, int] = (0, 0)  # at most, at the last two polls
 
     def observe(self, row: Stream, server_now: float) -> StreamView:
         """`row` comes from the stream's leader. At the first poll it is the row in the state."""
@@ -111,6 +116,9 @@ class StreamState(EventCounters, gc=False):
             and row.first_seq == before.first_seq
             and shape is shape_before
         )
+        deleted_earlier, deleted_before = self.deleted
+        deleted = deleted_before + (new_gaps(before, row) if steady else 0)
+        self.deleted = deleted_before, deleted
         in_total = self._by_limits(by_limits, server_now)
         acks_remove = config is not None and config.retention != "limits"
         return StreamView(
@@ -137,6 +145,9 @@ class StreamState(EventCounters, gc=False):
             last_before,
             earlier,
             was_still and self.still,
+            deleted,
+            deleted_before,
+            deleted_earlier,
         )
 
     def _by_limits(self, now: int, server_now: float) -> int:

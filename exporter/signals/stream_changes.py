@@ -76,6 +76,14 @@ def gaps(stream: Stream) -> int:
     return max(0, stream.last_seq - stream.first_seq + 1 - stream.messages)
 
 
+def new_gaps(before: Stream, now: Stream) -> int:
+    """At most so many single messages were deleted between the two polls and are not passed."""
+    if now.config is not None and now.config.retention != "limits":
+        return 0  # acks leave gaps too
+    known, passed = gaps(before), max(0, now.first_seq - before.first_seq)
+    return max(0, gaps(now) - max(0, known - passed))
+
+
 def removed_messages(before: Stream, now: Stream) -> int:
     """How many messages were removed, for any reason."""
     stored = now.last_seq - before.last_seq - unused_seqs(before, now)

@@ -73,6 +73,7 @@ def _first_cohort(state: ConsumerState, step: Step) -> Cohort:
         state.lost,
         state.lost_upper,
         waited.countable and not cohorts.is_served(waited.row),
+        _deleted_before(waited.row, waited.view),
     )
 
 
@@ -81,8 +82,11 @@ def _note_waiting(state: ConsumerState, before: Consumer, row: Consumer, view: S
     if before.num_pending == 0 or not view.may_lose or state.new_leader or state.missed:
         state.waited = None
         return
-    countable = before.leader == row.leader and (
-        not view.removed or (_is_known(row, view) and _is_countable(before, row, view))
+    countable = (
+        before.leader == row.leader
+        # Before 2.10 a purge by subject moves it past stored messages.
+        and not accounting.was_moved(before, row)
+        and (not view.removed or (_is_known(row, view) and _is_countable(before, row, view)))
     )
     waited = state.waited
     if waited is None:
@@ -98,6 +102,11 @@ def _last_seqs(row: Consumer, view: StreamView) -> tuple[int, int]:
     """
     together = row.leader == view.row.leader
     return (view.last_seq_before if together else view.last_seq_earlier), view.row.last_seq
+
+
+def _deleted_before(row: Consumer, view: StreamView) -> int:
+    """Up to the previous poll, as the consumer knew it."""
+    return view.deleted_before if row.leader == view.row.leader else view.deleted_earlier
 
 
 def _step(
@@ -126,6 +135,8 @@ def _step(
         state.lost_upper,
         countable,
         not (state.new_leader or state.missed),
+        view.deleted,
+        _deleted_before(row, view),
     )
 
 

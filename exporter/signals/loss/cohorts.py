@@ -30,6 +30,7 @@ class Cohort(Struct, frozen=True, gc=False):
     lower: int  # lost by then: at least, and at most
     upper: int
     certain: bool = True  # num_pending is no less than it says
+    deleted: int = 0  # of the stream up to then, at most: single messages, as gaps showed
 
 
 class Step(Struct, frozen=True, gc=False):
@@ -47,6 +48,8 @@ class Step(Struct, frozen=True, gc=False):
     upper: int
     countable: bool  # whether a lower bound can be given for this interval
     trusted: bool = True  # the previous row came from a leader that had counted what waits
+    deleted: int = 0  # as of the cohorts: by now, and at the previous poll
+    deleted_before: int = 0
 
 
 def settled_only(settled: int, upper: int) -> Cohort:
@@ -72,12 +75,15 @@ def first_deliveries(cohort: Cohort, row: Consumer) -> int:
     return max(0, min(sent, cohort.pending))
 
 
-def at_least(cohort: Cohort, row: Consumer, first_least: int, most_waiting: int) -> int:
+def at_least(
+    cohort: Cohort, row: Consumer, first_least: int, most_waiting: int, deleted: int = 0
+) -> int:
     """`most_waiting`: no more than so many of the cohort wait, beside what the stream may hold."""
     ahead = cohort.last_most - first_least + 1
     waits = min(most_waiting, ahead) if ahead > 0 else 0
     delivered = row.delivered_consumer_seq - cohort.deliveries
-    return cohort.lower + cohort.pending - delivered - waits
+    by_hand = max(0, deleted - cohort.deleted)
+    return cohort.lower + cohort.pending - delivered - waits - by_hand
 
 
 def cohort_before(step: Step, upper: int) -> Cohort:
@@ -91,6 +97,7 @@ def cohort_before(step: Step, upper: int) -> Cohort:
         step.lower,
         upper,
         step.countable and not is_served(before),
+        step.deleted_before,
     )
 
 
@@ -120,8 +127,11 @@ def follow(cohorts: tuple[Cohort, ...], step: Step) -> tuple[tuple[Cohort, ...],
     # num_pending may already lack what was purged since the stream was polled, so that of the
     # previous poll counts: a purge before this poll of the stream would have been seen.
     before, older = step.before, certain[:-1] if step.trusted else certain
-    found = [at_least(one, step.row, step.first_least, one.pending) for one in certain]
-    found += [at_least(one, before, step.first_before, before.num_pending) for one in older]
+    by_hand = step.deleted
+    found = [at_least(one, step.row, step.first_least, one.pending, by_hand) for one in certain]
+    found += [
+        at_least(one, before, step.first_before, before.num_pending, by_hand) for one in older
+    ]
     lower = max([step.lower, *(min(upper, one) for one in found)])
     newest = cohorts[-1]
     kept = (one for one in cohorts[:-1] if step.first_least - 1 < one.last_most)

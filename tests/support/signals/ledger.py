@@ -34,7 +34,6 @@ class Truth(NamedTuple):
     lost: int = 0
     purged: int = 0
     redeliveries: int = 0
-    picked: int = 0  # of the purged ones: one by one, or by subject
     lowered: int = 0  # of the lost ones: by a limit that was lowered
 
     def plus(self, other: "Truth") -> "Truth":
@@ -58,7 +57,7 @@ class Ledger:
     sent: Counter[int] = field(default_factory=Counter)
     lost: int = 0
     purged: int = 0
-    picked: int = 0
+    picked: list[int] = field(default_factory=list)  # of the purged: one by one, or by subject
     lowered: int = 0
     held: dict[int, Msg] = field(default_factory=dict)  # not acked yet, by sequence
     naks: int = 0
@@ -73,7 +72,7 @@ class Ledger:
 
     @property
     def truth(self) -> Truth:
-        return Truth(self.lost, self.purged, self.redeliveries, self.picked, self.lowered)
+        return Truth(self.lost, self.purged, self.redeliveries, self.lowered)
 
     def wants(self, seq: int, subject: str) -> bool:
         """Whether it may still get it."""
@@ -207,7 +206,7 @@ class Workload:
                 if sequence in ledger.sent or not ledger.concerns(sequence, subject):
                     continue
                 ledger.purged += sequence in purged
-                ledger.picked += picked and sequence in purged
+                ledger.picked += [sequence] if picked and sequence in purged else []
                 lost = sequence not in purged and ledger.wants(sequence, subject)
                 ledger.lost += lost
                 ledger.lowered += lost and lowered

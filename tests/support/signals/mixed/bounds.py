@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 import pytest
@@ -41,8 +42,10 @@ class Track:
     least: Truth = NOTHING  # of earlier lives, what happened between two polls
     most: Truth = NOTHING  # likewise, and what happened before the first poll of each
     seen: Truth = NOTHING  # between the first and the last poll of every life
-    # Removed by hand, but nothing that an exporter polls tells it from limits.
+    # Deleted or purged by subject where limits removed all around it, between the same two polls:
+    # the rows of both polls are those of limits alone.
     unclear: int = 0
+    picked: int = 0  # so many of the life's own are known
     # Removed by a limit that was lowered and is back, while a purge or deliveries hide it.
     hidden: int = 0
     raised: int = 0  # the same, hidden or not
@@ -67,12 +70,14 @@ class Track:
         self.always_exact = {"redeliveries", "lost"}
         return faults
 
-    def note_unclear(self, life: Ledger, truth: Truth, limit: int | None) -> None:
-        """A purge moves a consumer; where one received messages too, that does not show."""
-        before = self.last if self.life is life else NOTHING
-        removed = truth.less(before)
-        served = life.deliveries != (self.deliveries if self.life is life else 0)
-        self.unclear += removed.purged if served else removed.picked
+    def note_unclear(self, life: Ledger, truth: Truth, first: float, limit: int | None) -> None:
+        """`first`: the first sequence that is still stored."""
+        same = self.life is life
+        removed = truth.less(self.last if same else NOTHING)
+        served = life.deliveries != (self.deliveries if same else 0)
+        since = self.picked if same else 0
+        self.unclear += sum(sequence < first for sequence in life.picked[since:])
+        self.picked = len(life.picked)
         if limit == self.limit:
             self.raised += removed.lowered
             self.hidden += removed.lowered if served or removed.purged else 0
@@ -140,6 +145,7 @@ class Gauge:
                 early,
                 late,
                 may_lose=work.limits_remove,
+                first=min(work.stored, default=inf),
                 limit=work.config.get("max_msgs"),
             )
             self._note(life, faults, when)
@@ -194,6 +200,7 @@ class Gauge:
         late: Moment,
         *,
         may_lose: bool = True,
+        first: float = inf,
         limit: int | None = None,
     ) -> list[str]:
         result = self.result(life)
@@ -207,7 +214,7 @@ class Gauge:
             track.unclear += max(0, excess - track.excess)
             track.excess = excess
         if may_lose:
-            track.note_unclear(life, late.truth, limit)
+            track.note_unclear(life, late.truth, first, limit)
         # What goes during the first poll may be gone before it or after it.
         faults = track.start(life, result, late.truth) if track.life is not life else []
         least = track.least.plus(early.truth).less(track.base)
