@@ -61,7 +61,11 @@ def _trickles(evidence: Evidence) -> bool:
 
 
 def looping_since(evidence: Evidence, *, held: bool) -> float | None:
-    """Mostly redeliveries, each unacked message more than once, since the floor last moved."""
+    """Mostly redeliveries, each unacked message more than once, since the floor last moved.
+
+    Not after the last message was given up: then nothing is left to deliver."""
+    if evidence.num_ack_pending == 0 and evidence.num_pending == 0:
+        return None
     past, now = evidence.past, evidence.now
     if now.redeliveries - past[0].redeliveries < _LOOP_MIN_REDELIVERIES:
         return None

@@ -195,6 +195,12 @@ TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
         Verdict.REDELIVERY_LOOP,
     ),
     (
+        "three messages again and again, until max_deliver ended it",
+        evidence(**points(deliveries=[3, 6, 9], redeliveries=[0, 3, 6], floor=[0, 0, 0])),
+        {},
+        Verdict.OK,
+    ),
+    (
         "well until three minutes ago, then every message is refused",
         evidence(
             num_ack_pending=20,
