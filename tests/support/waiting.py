@@ -11,12 +11,15 @@ T = TypeVar("T")
 
 
 async def until(
-    request: Callable[[], Awaitable[T]], holds: Callable[[T], bool], otherwise: str
+    request: Callable[[], Awaitable[T]],
+    holds: Callable[[T], bool],
+    otherwise: str,
+    within: float = DEADLINE_SECONDS,
 ) -> T:
     """The first result for which `holds` is true; a failure shows the last result."""
     last: T | None = None
     try:
-        async with asyncio.timeout(DEADLINE_SECONDS):
+        async with asyncio.timeout(within):
             while True:
                 last = await request()
                 if holds(last):

@@ -15,6 +15,7 @@ from alerts.render_options import RenderOptions, Timing
 from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, shorten_waits
 
 SYSTEM: Final = "trial"
+ALONE: Final = "alone"  # the same servers as a user of one account sees them
 JOB: Final = "streamgauge"
 POLL_SECONDS: Final = 2
 SCRAPE_SECONDS: Final = 1
@@ -37,6 +38,9 @@ systems:
       account: {{name: APP, user: app, password: app}}
       publish_ack_tap: {{enabled: true}}
 """
+ACCOUNT_ALONE: Final = """\
+  - {{name: alone, source: account, urls: [{urls}], user: app, password: app}}
+"""
 PROMETHEUS: Final = """\
 global:
   scrape_interval: {seconds}s
@@ -50,7 +54,7 @@ alerting:
 scrape_configs:
   - job_name: streamgauge
     static_configs:
-      - targets: ["127.0.0.1:{exporter}"]
+      - targets: [{exporters}]
 """
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import aiohttp
 from support.alert_pipeline.alertmanager import running as alertmanager
@@ -23,7 +24,7 @@ from support.alert_pipeline.config import (
 )
 from support.alert_pipeline.webhook import Inbox, listening
 from support.exporter.process import COMMAND
-from support.waiting import until
+from support.waiting import DEADLINE_SECONDS, until
 
 from alerts.render_options import RenderOptions
 from alerts.rendering.rule_files import rule_files
@@ -33,15 +34,22 @@ from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.demo.processes.programs import Programs, prometheus
 from streamgauge.demo.processes.readiness import wait_until_ready
 
+# An alert takes so long at real tempo: half an hour of events, and a quarter to keep it.
+_LONGEST_WAIT_SECONDS: Final = 3600.0
+
 
 @dataclass
 class Pipeline:
     inbox: Inbox
-    exporter: ExporterChild
+    exporters: list[ExporterChild]
     prometheus: str
     alertmanager: str
     tempo: Tempo
     session: aiohttp.ClientSession = field(repr=False)
+
+    @property
+    def exporter(self) -> ExporterChild:
+        return self.exporters[0]
 
     async def value(self, query: str) -> float | None:
         """The one value that Prometheus has for it now."""
@@ -70,13 +78,21 @@ class Pipeline:
             states, lambda got: bool(got) and {*got} == {wanted}, f"{alertname} is received"
         )
 
+    async def until_fresh(self, exporter: ExporterChild) -> None:
+        """Prometheus has data of it again."""
+        series = f'streamgauge_snapshot_age_seconds{{instance="{exporter.instance}"}}'
+        await self.until_value(f"count({series} < {3 * POLL_SECONDS})", 1)
+
     async def until_no_asset_is_young(self) -> None:
         """Rules leave what is new in peace; counters need a value before the first event."""
         terms = self.tempo.terms
         past = terms.seconds("15m") + terms.seconds("5m")
-        query = f"count(streamgauge_snapshot_age_seconds offset {past:.0f}s)"
+        query = f'count(streamgauge_snapshot_age_seconds{{system="{SYSTEM}"}} offset {past:.0f}s)'
         await until(
-            lambda: self.value(query), lambda got: got == 1, "nothing was watched so long ago"
+            lambda: self.value(query),
+            lambda got: got == 1,
+            "nothing was watched so long ago",
+            past + DEADLINE_SECONDS,
         )
 
 
@@ -105,7 +121,12 @@ class ExporterChild:
 
 @asynccontextmanager
 async def pipeline(
-    folder: Path, urls: Sequence[str], tempo: Tempo, timeout: float = POLL_SECONDS
+    folder: Path,
+    urls: Sequence[str],
+    tempo: Tempo,
+    timeout: float = POLL_SECONDS,
+    systems: str = EXPORTER,
+    exporters: int = 1,
 ) -> AsyncIterator[Pipeline]:
     """`timeout`: seconds of one poll. All processes run and the watchdog was received when the block starts; all end with it."""
     programs = await asyncio.to_thread(prometheus)
@@ -114,17 +135,21 @@ async def pipeline(
     async with AsyncExitStack() as stack:
         inbox, webhook = await stack.enter_async_context(listening())
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        exporter = await stack.enter_async_context(_exporter(folder, urls, timeout))
+        inbox.patience = max(inbox.patience, _LONGEST_WAIT_SECONDS / tempo.speed)
+        running = [
+            await stack.enter_async_context(_exporter(folder, number, urls, timeout, systems))
+            for number in range(exporters)
+        ]
         config = folder / "alertmanager.yml"
         text = await asyncio.to_thread(alertmanager_configuration, webhook)
         await asyncio.to_thread(config.write_text, text)
         manager = await stack.enter_async_context(alertmanager(config, folder))
         await asyncio.to_thread(_write_rules, folder / "rules", tempo.terms)
         address = await stack.enter_async_context(
-            _prometheus(programs, folder, exporter.port, manager)
+            _prometheus(programs, folder, [each.port for each in running], manager)
         )
         await inbox.until_watched()
-        yield Pipeline(inbox, exporter, address, manager, tempo, session)
+        yield Pipeline(inbox, running, address, manager, tempo, session)
 
 
 def _write_rules(folder: Path, terms: RenderOptions) -> None:
@@ -135,14 +160,14 @@ def _write_rules(folder: Path, terms: RenderOptions) -> None:
 
 @asynccontextmanager
 async def _exporter(
-    folder: Path, urls: Sequence[str], timeout: float
+    folder: Path, number: int, urls: Sequence[str], timeout: float, systems: str
 ) -> AsyncIterator[ExporterChild]:
-    port, config = free_ports(1)[0], folder / "exporter.yml"
-    text = EXPORTER.format(
+    port, config = free_ports(1)[0], folder / f"exporter{number}.yml"
+    text = systems.format(
         port=port, seconds=POLL_SECONDS, timeout=timeout, system=SYSTEM, urls=", ".join(urls)
     )
     await asyncio.to_thread(config.write_text, text)
-    exporter = ExporterChild(Child("exporter", folder / "exporter.log"), port, config)
+    exporter = ExporterChild(Child("exporter", folder / f"exporter{number}.log"), port, config)
     try:
         await exporter.start()
         yield exporter
@@ -152,14 +177,14 @@ async def _exporter(
 
 @asynccontextmanager
 async def _prometheus(
-    programs: Programs, folder: Path, exporter: int, manager: str
+    programs: Programs, folder: Path, exporters: Sequence[int], manager: str
 ) -> AsyncIterator[str]:
     port, config = free_ports(1)[0], folder / "prometheus.yml"
     text = PROMETHEUS.format(
         seconds=SCRAPE_SECONDS,
         rules=folder / "rules" / "*.rules.yml",
         alertmanager=manager.removeprefix("http://"),
-        exporter=exporter,
+        exporters=", ".join(f'"127.0.0.1:{each}"' for each in exporters),
     )
     await asyncio.to_thread(config.write_text, text)
     child = Child("prometheus", folder / "prometheus.log")

@@ -54,11 +54,12 @@ class Inbox:
 
     posts: list[Post] = field(default_factory=list)
     watchdogs: int = 0
+    patience: float = DEADLINE_SECONDS
     opened: float = field(default_factory=time.monotonic)
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def receive(self, request: web.Request) -> web.Response:
-        post = _post(await request.json(), time.monotonic() - self.opened)
+        post = _post(await request.json(), self.now)
         async with self._news:
             if post.receiver == "watchdog":
                 self.watchdogs += 1
@@ -66,6 +67,14 @@ class Inbox:
                 self.posts.append(post)
             self._news.notify_all()
         return web.Response()
+
+    @property
+    def now(self) -> float:
+        """On the clock of its posts."""
+        return time.monotonic() - self.opened
+
+    def is_resolved(self, labels: Labels) -> bool:
+        return any(key_of(labels) in post.resolved for post in self.posts)
 
     async def until_firing(self, labels: Labels) -> Post:
         return await self._until(key_of(labels), "does not arrive", resolved=False)
@@ -103,7 +112,7 @@ class Inbox:
             )
 
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS), self._news:
+            async with asyncio.timeout(self.patience), self._news:
                 await self._news.wait_for(lambda: found() is not None)
         except TimeoutError:
             came = "\n".join(str(post) for post in self.posts) or "nothing"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import shlex
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeoutError
-from support.nats.servers import APP, NatsServer
+from support.nats.servers import APP, Login, NatsServer
 from support.recordings.scenario import SECOND, Api
+
+from streamgauge.demo.processes.child import STREAMGAUGE
 
 _FETCH_SECONDS = 1.0
 PREFIX = "JetStream"
@@ -25,6 +29,7 @@ NATS_CLI = shutil.which("nats")  # at import: the event loop must not read the d
 class Alerted:
     """An alert as Alertmanager has it, inhibited ones left out."""
 
+    system: str
     name: str
     severity: str
     stream: str
@@ -38,9 +43,13 @@ class Alerted:
 class Lab:
     """One account of a running system, and the workers of all failures."""
 
-    server: NatsServer
+    nodes: Sequence[NatsServer]  # clients are connected to the first one, which no failure stops
     api: Api
     _busy: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def server(self) -> NatsServer:
+        return self.nodes[0]
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -50,7 +59,10 @@ class Lab:
     async def close(self) -> None:
         for task in self._busy:
             task.cancel()
-        await asyncio.gather(*self._busy, return_exceptions=True)
+        ended = await asyncio.gather(*self._busy, return_exceptions=True)
+        # A worker that died of something else did not do the work that the test is about.
+        died = [end for end in ended if isinstance(end, Exception)]
+        assert not died, died
 
     async def worker(
         self,
@@ -74,17 +86,30 @@ class Lab:
             await self.api.publish(subject, 1)
             await asyncio.sleep(1 / per_second)
 
-    async def cli(self, command: str) -> str:
+    async def cli(self, command: str, user: Login = APP) -> str:
         """A command of a runbook, by the real nats CLI."""
         assert NATS_CLI is not None
-        login = ("--server", self.server.url, "--user", APP.user, "--password", APP.password)
-        process = await asyncio.create_subprocess_exec(
-            NATS_CLI, *shlex.split(command)[1:], *login,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        output, _ = await process.communicate()
-        assert process.returncode == 0, f"{command}: {output.decode()}"
-        return output.decode()
+        login = ("--server", self.server.url, "--user", user.user, "--password", user.password)
+        return await _output(NATS_CLI, *shlex.split(command)[1:], *login)
+
+    async def audit(self, *flags: str) -> Any:
+        """What `streamgauge audit` finds, with the account source."""
+        login = ("--nats", self.server.url, "--user", APP.user)
+        secret = {**os.environ, "STREAMGAUGE_PASSWORD": APP.password}
+        words = (*STREAMGAUGE, "audit", "--format", "json", *flags, *login)
+        return json.loads(await _output(*words, environment=secret, codes=(0, 1)))
+
+
+async def _output(
+    *words: str, environment: Mapping[str, str] | None = None, codes: Sequence[int] = (0,)
+) -> str:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *words, stdout=pipe, stderr=pipe, env=environment
+    )
+    output, errors = await process.communicate()
+    assert process.returncode in codes, f"{words}: {output.decode()} {errors.decode()}"
+    return output.decode()
 
 
 class Failure(ABC):
@@ -92,9 +117,12 @@ class Failure(ABC):
 
     number: ClassVar[int]  # in the table of seed failures
     stream: ClassVar[str]
-    alert: ClassVar[str]  # without the prefix
+    alert: ClassVar[str]  # without the prefix; empty: it is normal and raises none
     check: ClassVar[str] = ""  # of ConfigFinding
     beside: ClassVar[tuple[str, ...]] = ()  # may come before or after it, on the same stream
+    of_servers: ClassVar[tuple[str, ...]] = ()  # the same, of alerts without a stream
+    account_sees: ClassVar[bool] = True  # whether the account source alone raises it too
+    by_cli: ClassVar[bool] = True  # its remedy needs the nats CLI
 
     @abstractmethod
     async def prepare(self, lab: Lab) -> None: ...
@@ -110,11 +138,9 @@ class Failure(ABC):
         """What the runbook says. Without one, the alert ends because the event is past."""
 
     def matches(self, alert: Alerted) -> bool:
-        return (
-            alert.name == PREFIX + self.alert
-            and alert.stream == self.stream
-            and alert.check == self.check
-        )
+        """In whatever system."""
+        found = alert.name, alert.stream, alert.check
+        return found == (PREFIX + self.alert, self.stream, self.check)
 
 
 def first_number(text: str) -> float:

@@ -170,7 +170,29 @@ async def purges(lab: Lab) -> None:
     lab.start(purge())
 
 
-PATTERNS: Final[tuple[Pattern, ...]] = (
+async def blue_and_green(lab: Lab) -> None:
+    """Each deploy makes a durable of its own and removes the one before it."""
+    await lab.api.stream("DEPLOYED", subjects=["deployed"])
+
+    async def deploy() -> None:
+        number, old = 0, None
+        while True:
+            name = f"deploy{number}"
+            await lab.api.consumer("DEPLOYED", name, ack_wait=seconds(30), deliver_policy="new")
+            new = lab.start(lab.worker("DEPLOYED", name, acknowledge))
+            if old is not None:
+                await asyncio.sleep(5)  # both work for a while
+                old.cancel()
+                await asyncio.wait([old])
+                await lab.api.request(f"CONSUMER.DELETE.DEPLOYED.deploy{number - 1}")
+            number, old = number + 1, new
+            await asyncio.sleep(60)
+
+    lab.start(lab.publisher("deployed", 2))
+    lab.start(deploy())
+
+
+ODD: Final[tuple[Pattern, ...]] = (
     long_jobs, declared_long_jobs, delayed_naks, batch_job, compare_and_set, redundant_writers,
-    back_pressure, out_of_order_acks, ephemerals_come_and_go, purges,
+    back_pressure, out_of_order_acks, ephemerals_come_and_go, purges, blue_and_green,
 )  # fmt: skip
