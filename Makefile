@@ -16,7 +16,7 @@ PART_look := tests/browser tests/contract/dashboards tests/integration/demo test
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources
 PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-long check record generate fresh bench docs spark-zip constraints clean help
+.PHONY: setup run test test-fast test-long check record generate fresh bench docs spark-zip constraints lock sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -81,6 +81,30 @@ constraints: ## write constraints.txt from the newest versions that fit
 	@{ echo '# What the tests ran with; `make setup` installs exactly these. Renew with `make constraints`.'; \
 	   $(BIN)/python -m pip list --format=freeze --exclude pip --exclude setuptools --exclude-editable; } > constraints.txt
 	@touch $(READY)
+
+RELEASE_TOOLS := $(VENV)/.release-tools
+EXTRA_exporter := exporter
+EXTRA_archive := archive
+EXTRA_rollups := spark
+IMAGES := exporter archive rollups
+LOCKED = deploy/container/$(image).requirements.txt
+
+$(RELEASE_TOOLS): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[release]'
+	@touch $@
+
+lock: $(RELEASE_TOOLS) ## write the checksums of what the images install, from constraints.txt
+	@$(foreach image,$(IMAGES),$(BIN)/uv pip compile --quiet pyproject.toml --extra $(EXTRA_$(image)) \
+	  --constraint constraints.txt --universal --generate-hashes --no-header --no-annotate \
+	  --output-file $(LOCKED) &&) true
+
+sbom: $(RELEASE_TOOLS) ## the bill of materials of each image (CycloneDX), into dist/
+	@mkdir -p dist
+	@$(foreach image,$(IMAGES),$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml \
+	  --output-reproducible --output-file dist/streamgauge-$(image).cdx.json $(LOCKED) &&) true
+
+audit-dependencies: $(RELEASE_TOOLS) ## known vulnerabilities of what the images install; needs the advisory service
+	@$(foreach image,$(IMAGES),$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement $(LOCKED) &&) true
 
 clean: ## remove what setup made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

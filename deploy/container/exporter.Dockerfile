@@ -17,12 +17,12 @@ COPY streamgauge streamgauge
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM ${PYTHON_IMAGE} AS installed
-COPY constraints.txt /wheels/
+COPY deploy/container/exporter.requirements.txt /wheels/requirements.txt
 COPY --from=wheel /wheels /wheels
-# Without pip: nothing can be installed into the image.
+# Without pip: nothing can be installed into the image. Every package must have a known checksum.
 RUN python -m venv --without-pip /opt/streamgauge \
-    && set -- /wheels/streamgauge-*.whl \
-    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --constraint /wheels/constraints.txt "$1[exporter]"
+    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --require-hashes --requirement /wheels/requirements.txt \
+    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --no-deps /wheels/streamgauge-*.whl
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="streamgauge-exporter" \

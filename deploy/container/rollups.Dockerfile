@@ -17,13 +17,13 @@ COPY streamgauge streamgauge
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM ${PYTHON_IMAGE} AS installed
-COPY constraints.txt /wheels/
+COPY deploy/container/rollups.requirements.txt /wheels/requirements.txt
 COPY --from=wheel /wheels /wheels
-# Without pip: nothing can be installed into the image. The last line writes the files for
+# Without pip: nothing can be installed into the image. Every package must have a known checksum. The last line writes the files for
 # spark-submit.
 RUN python -m venv --without-pip /opt/streamgauge \
-    && set -- /wheels/streamgauge-*.whl \
-    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --constraint /wheels/constraints.txt "$1[spark]" \
+    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --require-hashes --requirement /wheels/requirements.txt \
+    && pip --python /opt/streamgauge/bin/python install --no-cache-dir --no-deps /wheels/streamgauge-*.whl \
     && /opt/streamgauge/bin/python -m spark_rollups.worker_zip /opt/streamgauge/spark
 
 FROM ${PYTHON_IMAGE}

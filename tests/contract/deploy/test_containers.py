@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
@@ -88,6 +89,41 @@ def test_every_package_of_the_wheel_is_copied(path: Path) -> None:
     assert packages
     for package in packages:
         assert ("COPY", f"{package} {package}") in instructions(path)
+
+
+def locked(image: str) -> dict[str, tuple[str, int]]:
+    """Version and number of checksums by package, as the image installs it."""
+    text = (ROOT / "deploy/container" / f"{image}.requirements.txt").read_text()
+    found = re.findall(
+        r"^([\w.-]+)==(\S+)[^\n]*((?:\n    --hash=sha256:[0-9a-f]{64}.*)*)", text, re.MULTILINE
+    )
+    return {name: (version, hashes.count("--hash=")) for name, version, hashes in found}
+
+
+def pinned() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {re.sub(r"[._-]+", "-", name).lower(): version for name, version in pairs}
+
+
+@pytest.mark.parametrize(
+    ("image", "extra"), [("exporter", "exporter"), ("archive", "archive"), ("rollups", "spark")]
+)
+def test_an_image_installs_the_tested_versions_by_checksum(image: str, extra: str) -> None:
+    packages = locked(image)
+    assert {name: version for name, (version, _) in packages.items()}.items() <= pinned().items()
+    assert [name for name, (_, checksums) in packages.items() if not checksums] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    names = {re.match(r"[\w-]+", each)[0] for each in wanted}  # type: ignore[index]
+    assert names - packages.keys() == set(), "run make lock"
+    steps = " ".join(rest for word, rest in instructions(path_of(image)) if word == "RUN")
+    assert "--require-hashes --requirement /wheels/requirements.txt" in steps
+    assert "--no-deps /wheels/streamgauge-" in steps
+
+
+def path_of(image: str) -> Path:
+    return next(path for path in CONTAINER_FILES if path.stem == image)
 
 
 def environment(stage: Stage, **more: str) -> dict[str, str]:
