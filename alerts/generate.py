@@ -1,4 +1,4 @@
-"""`python -m alerts.generate`: writes alerts/generated/ and docs/alerts.md."""
+"""`python -m alerts.generate`: writes rules, the reference and configurations of Alertmanager."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def generated() -> Mapping[str, str]:
     texts = {f"alerts/generated/{name}": text for name, text in rule_files().items()}
     texts["alerts/generated/prometheusrule.yml"] = operator_resource()
     texts["alerts/generated/alertmanager.yml"] = alertmanager.configuration()
+    texts["deploy/compose/alertmanager.yml"] = alertmanager.compose_configuration()
     texts["docs/alerts.md"] = reference.render()
     return texts
 

@@ -110,19 +110,6 @@ def highest(metric: Metric, window: Duration, offset: Duration | None = None) ->
     return _one(samples(metric, "max_over_time", window, offset=offset))
 
 
-def average(metric: Metric, window: Duration) -> Expression:
-    return _one(samples(metric, "avg_over_time", window))
-
-
-def slope(metric: Metric, window: Duration) -> Expression:
-    """Change of a gauge per second."""
-    return _one(samples(metric, "deriv", window))
-
-
-def predicted(metric: Metric, window: Duration, ahead: Duration, **match: MatchValue) -> Expression:
-    return _one(OverTime("predict_linear", _selector(metric, match), window, ahead=ahead))
-
-
 def increase(
     metric: Metric, window: Duration, *, by: Labels | None = None, **match: MatchValue
 ) -> Expression:
@@ -132,10 +119,6 @@ def increase(
 def whole_event_count(counter: Metric, window: Duration) -> Expression:
     """In whole events: `increase` extrapolates three events to a little more."""
     return functions.rounded(event_count(counter, window))
-
-
-def rate(metric: Metric, window: Duration) -> Expression:
-    return _one(samples(metric, "rate", window))
 
 
 def quantile(share: float, histogram: Metric, window: Duration) -> Expression:

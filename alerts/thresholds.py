@@ -61,7 +61,7 @@ REDELIVERY_LOOP = Threshold(
     ("ConsumerRedeliveryLoop",))
 LOOP_FINISHED_RATIO = Threshold(
     "loop_finished_ratio", 0.05, Unit.RATIO,
-    "a redelivery loop in which less than this share of the deliveries is of new messages does no work",
+    "a redelivery loop in which less than this share of the deliveries finishes a message does no work",
     ("ConsumerRedeliveryLoop",))
 ACK_FLOOR_STUCK = Threshold(
     "ack_floor_stuck", 10 * MINUTE, Unit.DURATION,
@@ -83,23 +83,35 @@ CONSUMER_BUSY_RATIO = Threshold(
     "consumer_busy_ratio", 0.9, Unit.RATIO,
     "a consumer with deliveries in more than this share of the half hours of a day is busy: without "
     "deliveries it is stalled, not waiting for its schedule",
-    ("ConsumerStalled", "ConsumerNoWorkerPulls"))
+    ("ConsumerStalled", "ConsumerNoWorkerPulls", "ConsumerNotBound"))
 REDELIVERY_RATIO = Threshold(
     "redelivery_ratio", 0.10, Unit.RATIO,
     "more than this share of the deliveries are redeliveries",
     ("ConsumerRedeliveryHigh",))
+REDELIVERIES = Threshold(
+    "redeliveries", 15 * MINUTE, Unit.DURATION,
+    "a high share of redeliveries or naks has lasted longer than this",
+    ("ConsumerRedeliveryHigh", "ConsumerNakLoop"))
 NAK_RATIO = Threshold(
     "nak_ratio", 0.5, Unit.RATIO,
     "more than this share of the deliveries get a nak",
     ("ConsumerNakLoop",))
 DELIVERIES_LEAST = Threshold(
-    "deliveries_least", 100, Unit.COUNT,
-    "a share of deliveries is only judged above this many in fifteen minutes",
+    "deliveries_least", 30, Unit.COUNT,
+    "a share of deliveries is only judged from this many in five minutes on",
     ("ConsumerRedeliveryHigh", "ConsumerNakLoop"))
+ACKS_LATE = Threshold(
+    "acks_late", 30 * MINUTE, Unit.DURATION,
+    "acknowledgements have been late for longer than this",
+    ("ConsumerAckWaitTooShort",))
 ACK_WAIT_RATIO = Threshold(
     "ack_wait_ratio", 0.5, Unit.RATIO,
     "acknowledgements take longer than this share of ack_wait",
-    ("ConsumerAckWaitTooShort", "ConsumerRedeliveryHigh"))
+    ("ConsumerAckWaitTooShort",))
+ACK_FLOOR_GAP = Threshold(
+    "ack_floor_gap", 30 * MINUTE, Unit.DURATION,
+    "many deliveries have been above the ack floor for longer than this",
+    ("ConsumerAckFloorGapHigh",))
 ACK_FLOOR_GAP_WINDOWS = Threshold(
     "ack_floor_gap_windows", 5, Unit.FACTOR,
     "deliveries above the ack floor exceed this many times max_ack_pending",
@@ -108,6 +120,10 @@ ACK_FLOOR_GAP_DELIVERIES = Threshold(
     "ack_floor_gap_deliveries", 100_000, Unit.COUNT,
     "deliveries above the ack floor exceed this number, whatever max_ack_pending is",
     ("ConsumerAckFloorGapHigh",))
+ACK_PENDING_LASTING = Threshold(
+    "ack_pending_lasting", 15 * MINUTE, Unit.DURATION,
+    "unacknowledged messages have been close to max_ack_pending for longer than this",
+    ("ConsumerAckPendingHigh",))
 ACK_PENDING_RATIO = Threshold(
     "ack_pending_ratio", 0.8, Unit.RATIO,
     "unacknowledged messages fill this share of max_ack_pending",
@@ -120,13 +136,17 @@ RETENTION_HEADROOM_RATIO = Threshold(
     "retention_headroom_ratio", 0.2, Unit.RATIO,
     "less than this share of the retention is left before unread messages are removed",
     ("ConsumerRetentionHeadroomLow",))
+HEADROOM_LASTING = Threshold(
+    "headroom_lasting", 15 * MINUTE, Unit.DURATION,
+    "little retention has been left for longer than this",
+    ("ConsumerRetentionHeadroomLow",))
 EXHAUSTED_LASTING = Threshold(
     "exhausted_lasting", HOUR, Unit.DURATION,
     "messages that reached max_deliver stay in the stream for longer than this",
     ("ConsumerMessagesAbandoned",))
 CONSUMER_PAUSED = Threshold(
     "consumer_paused", DAY, Unit.DURATION,
-    "a pause that lasts longer than this while the backlog grows may have been forgotten",
+    "a pause that lasts longer than this while messages wait may have been forgotten",
     ("ConsumerPausedLong",))
 
 # --- streams --------------------------------------------------------------------------------------
@@ -139,6 +159,14 @@ STREAM_FULL_RATIO = Threshold(
     "stream_full_ratio", 0.98, Unit.RATIO,
     "a stream with discard new is filled up to this share",
     ("StreamFull",))
+STREAM_FULL = Threshold(
+    "stream_full", 5 * MINUTE, Unit.DURATION,
+    "a stream with discard new has been full for longer than this",
+    ("StreamFull",))
+STREAM_FILLING = Threshold(
+    "stream_filling", 30 * MINUTE, Unit.DURATION,
+    "a stream has been about to be full for longer than this",
+    ("StreamFillingUp",))
 STREAM_FILLING_RATIO = Threshold(
     "stream_filling_ratio", 0.85, Unit.RATIO,
     "a stream with discard new is filled above this share and still grows",
@@ -245,12 +273,26 @@ ROLLUP_AGE = Threshold(
 ALL: tuple[Threshold, ...] = tuple(v for v in globals().values() if isinstance(v, Threshold))
 BY_NAME: Mapping[str, Threshold] = {threshold.name: threshold for threshold in ALL}
 
+# The exporter judges conditions by these: `--set` of rules and boards cannot change them.
+OF_EXPORTER = frozenset(
+    each.name
+    for each in (
+        LOOP_FINISHED_RATIO, REDELIVERY_RATIO, NAK_RATIO, DELIVERIES_LEAST, ACK_WAIT_RATIO,
+        ACK_FLOOR_GAP_WINDOWS, ACK_FLOOR_GAP_DELIVERIES, ACK_PENDING_RATIO,
+        ACK_PENDING_WINDOW_LEAST, RETENTION_HEADROOM_RATIO, STREAM_FULL_RATIO,
+        STREAM_FILLING_RATIO, STREAM_FILLING_HORIZON, REPLICA_LAG, REPLICA_DIVERGENCE_MESSAGES,
+        REPLICA_DIVERGENCE_RATIO, SOURCE_SILENCE, CLOCK_OFFSET, SERVER_STORAGE_RATIO,
+    )
+)  # fmt: skip
+
 # The warning must fire before the critical alert of the same quantity.
 _ORDERED = ((STREAM_FILLING_RATIO, STREAM_FULL_RATIO), (ACCOUNT_HIGH_RATIO, ACCOUNT_FULL_RATIO))
 
 
-def overridden(assignments: Iterable[str]) -> dict[str, Threshold]:
-    """All thresholds by name, those named in `name=value` assignments with their new values."""
+def overridden(assignments: Iterable[str], *, of_exporter: bool = False) -> dict[str, Threshold]:
+    """All thresholds by name, those named in `name=value` assignments with their new values.
+
+    `of_exporter`: also those by which the exporter judges, for a reader with a judgement of its own."""
     chosen = dict(BY_NAME)
     for assignment in assignments:
         name, equals, written = assignment.partition("=")
@@ -258,6 +300,8 @@ def overridden(assignments: Iterable[str]) -> dict[str, Threshold]:
             raise ThresholdError(f"{assignment}: write it as name=value")
         if name not in chosen:
             raise ThresholdError(f"{name}: there is no such threshold{_nearest(name)}")
+        if name in OF_EXPORTER and not of_exporter:
+            raise ThresholdError(f"{name}: the exporter judges by it, and has no setting for it")
         chosen[name] = chosen[name].with_text(written)
     for lower, upper in _ORDERED:
         low, high = chosen[lower.name], chosen[upper.name]

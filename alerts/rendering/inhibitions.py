@@ -148,7 +148,7 @@ INHIBITIONS = (
     Inhibition(
         "StreamFull",
         ("StreamFillingUp", "StreamForecastFull"),
-        (*STREAM, "limit"),
+        STREAM,
         "It is full already.",
     ),
     Inhibition(

@@ -35,7 +35,7 @@ streamgauge alerts render                                  # all rules, to stand
 streamgauge alerts render --out rules                      # one file per subject
 streamgauge alerts render --format operator                # a PrometheusRule resource
 streamgauge alerts render --format helm                    # a template for a chart
-streamgauge alerts render --set stream_full_ratio=0.9 --exclude 'stream=TEST_.*'
+streamgauge alerts render --set account_full_ratio=0.9 --exclude 'stream=TEST_.*'
 streamgauge alerts render --runbooks https://wiki.example.net/nats --dashboards https://grafana.example.net
 streamgauge alerts thresholds                              # the thresholds for --set
 ```
@@ -109,13 +109,21 @@ def _inhibitions() -> str:
     return f"{_INHIBITIONS_LEAD}\n{_table(columns, rows)}"
 
 
+def _marked(name: str) -> str:
+    return f"`{name}` *" if name in thresholds.OF_EXPORTER else f"`{name}`"
+
+
 def _thresholds() -> str:
     rows = [
-        (f"`{each.name}`", each.text, each.meaning, ", ".join(each.alerts) or "all pages")
+        (_marked(each.name), each.text, each.meaning, ", ".join(each.alerts) or "all pages")
         for each in thresholds.ALL
     ]
     columns = ("threshold", "default", "meaning", "alerts")
-    return f"## Thresholds\n\nChange one with `streamgauge alerts render --set name=value`.\n\n{_table(columns, rows)}"
+    return f"""## Thresholds
+
+Change one with `streamgauge alerts render --set name=value`. Those marked with an asterisk cannot be set: the exporter judges conditions by them, and rules and status page must agree. Owners set limits of their own for single streams and consumers.
+
+{_table(columns, rows)}"""
 
 
 def _recordings() -> str:

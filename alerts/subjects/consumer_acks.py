@@ -7,57 +7,37 @@ from alerts.annotations import (
     CONSUMER,
     COUNT,
     DURATION,
-    NUMBER,
-    PERCENT,
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
+    own,
     own_increase,
     query_value,
 )
-from alerts.open_alerts import firing, until_it_ends
+from alerts.open_alerts import until_it_ends
+from alerts.quantity import Threshold
 from alerts.queries import (
     MISSED_SCRAPES,
-    by_replica,
     condition_age,
-    earlier,
-    increase,
-    increase_by_replica,
     lasting,
     latest,
     new_events,
     quantile,
 )
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.subjects.consumer_recordings import time_to_ack
 from alerts.subjects.populations import in_service
 from exporter import catalog
-from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
-_EXHAUSTED = by_replica(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
-_exhausted_messages = latest(catalog.CONSUMER_EXHAUSTED_MESSAGES)
 _unconfirmed = latest(catalog.CONSUMER_EXHAUSTED_UNCONFIRMED)
-_ack_pending = by_replica(catalog.CONSUMER_NUM_ACK_PENDING)
-_window = by_replica(catalog.CONSUMER_MAX_ACK_PENDING)
-_gap = by_replica(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES)
-_ack_wait = latest(catalog.CONSUMER_ACK_WAIT_SECONDS)
+_REDELIVERED = query_value(
+    catalog.CONSUMER_REDELIVERY_RATIO, "{{ . | first | value | humanizePercentage }}", "Many"
+)
 
 
-_late_acks = time_to_ack / _ack_wait > thresholds.ACK_WAIT_RATIO
-
-
-def _share_of_deliveries(counter: Metric) -> Expression:
-    deliveries = increase_by_replica(catalog.CONSUMER_DELIVERIES, "15m")
-    share = increase_by_replica(counter, "15m") / (deliveries > thresholds.DELIVERIES_LEAST)
-    return share.folded()
-
-
-def _nothing_is_finished() -> Expression:
-    """Hardly a delivery is of a new message: the same ones go round. For each finished message a new
-    one would be delivered."""
-    return 1 - by_replica(catalog.CONSUMER_REDELIVERY_RATIO) < thresholds.LOOP_FINISHED_RATIO
+def _condition(word: str, at_least: Threshold) -> Expression:
+    return in_service(lasting(_START, word, at_least))
 
 
 ACK_PENDING_FULL = Alert(
@@ -92,10 +72,8 @@ REDELIVERY_LOOP = Alert(
     when=in_service(
         until_it_ends(
             "ConsumerRedeliveryLoop",
-            lasting(_START, "redelivery_loop", thresholds.REDELIVERY_LOOP).where(
-                _nothing_is_finished()
-            ),
-            condition_age(_START, "redelivery_loop"),
+            lasting(_START, "nothing_finished", thresholds.REDELIVERY_LOOP),
+            condition_age(_START, "nothing_finished"),
         )
     ),
     for_="0s",
@@ -112,69 +90,74 @@ REDELIVERY_LOOP = Alert(
         f"Clients sent about {READ_NUMBER} naks in 15 minutes: they refuse the work.",
         "No nak was seen: clients fail, or acknowledge too late.",
     ),
-    condition="Most deliveries have been redeliveries for <redelivery_loop> (condition "
-    "redelivery_loop), and less than <loop_finished_ratio> of the deliveries are of new messages. "
-    "One message that loops while others are finished does not count.",
+    condition="Most deliveries have been redeliveries for <redelivery_loop>, and less than "
+    "<loop_finished_ratio> of the deliveries of five minutes finish a message (condition "
+    "nothing_finished). One message that loops while others are finished does not count.",
     board=Board.CONSUMER,
 )
 
 REDELIVERY_HIGH = Alert(
     name="ConsumerRedeliveryHigh",
     severity=Severity.WARNING,
-    when=in_service(
-        (_share_of_deliveries(catalog.CONSUMER_REDELIVERIES) > thresholds.REDELIVERY_RATIO).unless(
-            _late_acks
-        )
-    ),
-    for_="15m",
+    when=_condition("redelivery_high", thresholds.REDELIVERIES),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="Many deliveries of a consumer are redeliveries.",
-    description=f"{PERCENT} of the deliveries to {THE_CONSUMER} in the last 15 "
-    "minutes were redeliveries: work is done twice, or not at all.",
-    condition="More than <redelivery_ratio> of more than <deliveries_least> deliveries in 15 "
-    "minutes were redeliveries. Not where the mean time to ack is above <ack_wait_ratio> of "
-    "ack_wait: that is JetStreamConsumerAckWaitTooShort.",
+    description=f"{_REDELIVERED} of the deliveries to {THE_CONSUMER} are redeliveries, for "
+    f"{DURATION} now: work is done twice, or not at all.",
+    condition="For <redeliveries>, more than <redelivery_ratio> of at least <deliveries_least> "
+    "deliveries in five minutes are redeliveries (condition redelivery_high). Not where acks are "
+    "late: that is JetStreamConsumerAckWaitTooShort. Nor where naks with a delay are part of the "
+    "work: naks explain the redeliveries, messages are finished as new ones come, and the backlog "
+    "does not grow.",
     board=Board.CONSUMER,
 )
 
 NAK_LOOP = Alert(
     name="ConsumerNakLoop",
     severity=Severity.WARNING,
-    when=in_service(_share_of_deliveries(catalog.CONSUMER_NAKS) > thresholds.NAK_RATIO),
-    for_="15m",
+    when=_condition("nak_loop", thresholds.REDELIVERIES),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="Clients send a nak for most messages of a consumer.",
-    description=f"Clients sent a nak for {PERCENT} of the deliveries to "
-    f"{THE_CONSUMER} in the last 15 minutes. After a plain nak the server "
-    "redelivers at once: backoff does not apply.",
-    condition="More than <nak_ratio> of more than <deliveries_least> deliveries in 15 minutes got "
-    "a nak. Needs advisories.",
+    description=f"For {DURATION}, clients have sent a nak for most deliveries to {THE_CONSUMER}. "
+    f"{_REDELIVERED} of the deliveries are redeliveries. After a plain nak the server redelivers "
+    "at once: backoff does not apply.",
+    condition="For <redeliveries>, more than <nak_ratio> of at least <deliveries_least> deliveries "
+    "in five minutes got a nak (condition nak_loop). Needs advisories. Not where naks with a delay "
+    "are part of the work: each message comes again at most every 30 seconds, messages are finished "
+    "as new ones come, and the backlog does not grow.",
     board=Board.CONSUMER,
 )
 
 ACK_WAIT_TOO_SHORT = Alert(
     name="ConsumerAckWaitTooShort",
     severity=Severity.WARNING,
-    when=in_service(
-        (
-            quantile(0.99, catalog.CONSUMER_ACK_SECONDS, "30m") / _ack_wait
-            > thresholds.ACK_WAIT_RATIO
+    when=_condition("acks_late", thresholds.ACKS_LATE).or_(
+        in_service(
+            (
+                quantile(0.99, catalog.CONSUMER_ACK_SECONDS, "30m")
+                / latest(catalog.CONSUMER_ACK_WAIT_SECONDS)
+                > thresholds.ACK_WAIT_RATIO
+            ).where(latest(catalog.CONSUMER_REDELIVERY_RATIO) > 0)
         )
-        .or_(_late_acks)
-        .where(increase(catalog.CONSUMER_REDELIVERIES, "30m") > 0)
     ),
-    for_="30m",
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="Acknowledgements are so late that messages are redelivered.",
-    description=f"{CONSUMER} takes {PERCENT} of its ack_wait to acknowledge a message, and "
-    "messages are redelivered. Slow work is then done twice.",
-    condition="The 99th percentile of the ack samples, or else the mean time to ack, is above "
-    "<ack_wait_ratio> of ack_wait while messages are redelivered. The samples need sample_freq on "
-    "the consumer and the full level of detail.",
+    description=f"{CONSUMER} takes more than <ack_wait_ratio> of its ack_wait to acknowledge a "
+    f"message, and {_REDELIVERED} of its deliveries are redeliveries. Slow work is then done twice.",
+    condition="The mean time to ack has been above <ack_wait_ratio> of ack_wait for <acks_late> "
+    "while messages are redelivered and none is refused (condition acks_late). Or the 99th "
+    "percentile of 30 minutes of ack samples is; the samples need sample_freq on the consumer and "
+    "the full level of detail.",
     board=Board.CONSUMER,
 )
 
 ACK_FLOOR_STALLED = Alert(
     name="ConsumerAckFloorStalled",
     severity=Severity.WARNING,
-    when=in_service(lasting(_START, "ack_floor_stuck", thresholds.ACK_FLOOR_STUCK)),
+    when=_condition("ack_floor_stuck", thresholds.ACK_FLOOR_STUCK),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="The ack floor of a consumer does not move: a message is not acknowledged.",
@@ -192,47 +175,39 @@ ACK_FLOOR_STALLED = Alert(
 ACK_FLOOR_GAP_HIGH = Alert(
     name="ConsumerAckFloorGapHigh",
     severity=Severity.WARNING,
-    when=in_service(
-        (_gap > _window * thresholds.ACK_FLOOR_GAP_WINDOWS)
-        .or_(_gap > thresholds.ACK_FLOOR_GAP_DELIVERIES)
-        .folded()
-        .unless(_EXHAUSTED)
-    ),
-    for_="30m",
+    when=_condition("ack_floor_gap_high", thresholds.ACK_FLOOR_GAP),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer has many deliveries above its ack floor.",
-    description=f"{CONSUMER} has delivered {NUMBER} times above its ack floor. "
+    description=f"{CONSUMER} has delivered "
+    + query_value(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, READ_NUMBER)
+    + f" times above its ack floor, for {DURATION}. "
     + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
     + " of its messages are unacknowledged now. Either old ones are never finished while newer ones "
     "are, or the same ones are redelivered. A consumer that is recreated gets all above the floor "
     "again.",
-    condition="More deliveries above the ack floor than <ack_floor_gap_windows> times "
-    "max_ack_pending, or than <ack_floor_gap_deliveries>, and not because messages reached "
-    "max_deliver.",
+    condition="For <ack_floor_gap>, more deliveries above the ack floor than "
+    "<ack_floor_gap_windows> times max_ack_pending, or than <ack_floor_gap_deliveries>, and not "
+    "because messages reached max_deliver (condition ack_floor_gap_high).",
     board=Board.CONSUMER,
 )
 
 ACK_PENDING_HIGH = Alert(
     name="ConsumerAckPendingHigh",
     severity=Severity.WARNING,
-    when=in_service(
-        (
-            _ack_pending / (_window >= thresholds.ACK_PENDING_WINDOW_LEAST)
-            >= thresholds.ACK_PENDING_RATIO
-        )
-        .folded()
-        .unless(
-            latest(
-                catalog.CONSUMER_THRESHOLD, by=catalog.CONSUMER, limit="outstanding-ack-critical"
-            )
-        )
-    ),
-    for_="15m",
+    when=_condition("ack_pending_high", thresholds.ACK_PENDING_LASTING),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer is close to its limit of unacknowledged messages.",
-    description=f"{CONSUMER} has used {PERCENT} of its max_ack_pending for 15 minutes. At 100% it "
-    "gets no new messages.",
-    condition="Unacknowledged messages fill <ack_pending_ratio> of max_ack_pending. Not where "
-    "max_ack_pending is below <ack_pending_window_least> (full by design) or where the owner set "
-    "outstanding-ack-critical.",
+    description=f"{CONSUMER} has "
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + " unacknowledged messages of "
+    + query_value(catalog.CONSUMER_MAX_ACK_PENDING, READ_NUMBER)
+    + f" (max_ack_pending), and was close to that limit for {DURATION}. At the limit it gets no new "
+    "messages.",
+    condition="Unacknowledged messages have filled <ack_pending_ratio> of max_ack_pending for "
+    "<ack_pending_lasting> (condition ack_pending_high). Not where max_ack_pending is below "
+    "<ack_pending_window_least> (full by design) or where the owner set outstanding-ack-critical.",
     board=Board.CONSUMER,
 )
 
@@ -240,22 +215,22 @@ MESSAGES_ABANDONED = Alert(
     name="ConsumerMessagesAbandoned",
     severity=Severity.WARNING,
     when=in_service(
-        (_exhausted_messages > 0)
-        .where(
-            firing("ConsumerMessagesAbandoned", catalog.CONSUMER).or_(
-                earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
-            )
-        )
-        .or_(new_events(catalog.CONSUMER_EXHAUSTED).unless(_unconfirmed))
+        until_it_ends(
+            "ConsumerMessagesAbandoned",
+            lasting(_START, "messages_abandoned", thresholds.EXHAUSTED_LASTING),
+            condition_age(_START, "messages_abandoned"),
+        ).or_(new_events(catalog.CONSUMER_EXHAUSTED).unless(_unconfirmed))
     ),
     for_="0s",
     keep_firing_for="15m",
     summary="Messages reached max_deliver: the server delivers them no more.",
-    description=f"{CONSUMER} has given up about {COUNT} messages after max_deliver deliveries. They "
-    "stay in the stream until you handle them, or limits remove them.",
-    condition="An advisory reported a message that reached max_deliver in the last <recent_event> and "
-    "the consumer's state confirms it, or such messages are in the stream now and were <exhausted_lasting> ago. It then fires as long "
-    "as any are there.",
+    description=f"{CONSUMER} has given up "
+    + query_value(own(catalog.CONSUMER_EXHAUSTED_MESSAGES) > 0, f"at least {READ_NUMBER}", "some")
+    + " messages after max_deliver deliveries. They stay in the stream until you handle them, or "
+    "limits remove them.",
+    condition="An advisory reported a message that reached max_deliver in the last <recent_event> "
+    "and the consumer's state confirms it, or such messages have been in the stream for <exhausted_lasting> (condition "
+    "messages_abandoned). It then fires as long as any are there.",
     board=Board.CONSUMER,
 )
 

@@ -7,51 +7,41 @@ from alerts.annotations import (
     CONSUMER,
     COUNT,
     DURATION,
-    NUMBER,
-    PERCENT,
     READ_NUMBER,
     STREAM,
     own,
     query_value,
 )
 from alerts.open_alerts import until_it_ends
+from alerts.quantity import Threshold
 from alerts.queries import (
     MISSED_SCRAPES,
-    by_replica,
+    condition_age,
     earlier,
     highest,
     lasting,
     latest,
     lowest,
     new_events,
-    samples,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
 from exporter import catalog
-from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
-_pending = latest(catalog.CONSUMER_NUM_PENDING)
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
-_stalled = latest(catalog.CONSUMER_STALLED_SECONDS)
 _WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
-_workers_wait = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
-    latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
-)
-_lag = by_replica(catalog.CONSUMER_LAG_SECONDS)
-_headroom = by_replica(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS)
-# A pull request waits while the other workers hold max_ack_pending messages. Long work in order is
-# no stall, and work that never ends is JetStreamConsumerAckPendingFull.
-_ack_pending_full = by_replica(catalog.CONSUMER_NUM_ACK_PENDING) >= by_replica(
-    catalog.CONSUMER_MAX_ACK_PENDING
-)
+_busy = busy_share > thresholds.CONSUMER_BUSY_RATIO
 
 
-def _falls_or_is_gone(headroom: Metric) -> Expression:
-    falls = samples(headroom, "deriv", "15m") < 0
-    return falls.or_(by_replica(headroom) <= 0)
+def _stalls(at_least: Threshold | None) -> Expression:
+    """Workers wait in vain, or a busy consumer has lost its workers."""
+    waiting, unpulled, unbound = (
+        condition_age(_START, word) if at_least is None else lasting(_START, word, at_least)
+        for word in ("stalled", "no_worker_pulls", "not_bound")
+    )
+    return waiting.or_(unpulled.or_(unbound).where(_busy))
 
 
 NO_LEADER = Alert(
@@ -74,13 +64,10 @@ STALLED = Alert(
     name="ConsumerStalled",
     severity=Severity.CRITICAL,
     when=in_service(
-        until_it_ends(
-            "ConsumerStalled", _stalled > thresholds.CONSUMER_STALLED, _stalled > 0
-        ).where(
-            _workers_wait.unless(_ack_pending_full).or_(busy_share > thresholds.CONSUMER_BUSY_RATIO)
-        )
+        until_it_ends("ConsumerStalled", _stalls(thresholds.CONSUMER_STALLED), _stalls(None))
     ),
     for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A consumer gets no messages although some wait for it.",
     description=f"{CONSUMER} has had no delivery for {DURATION} while {_WAITING} messages wait. "
     + query_value(
@@ -92,10 +79,10 @@ STALLED = Alert(
             "No worker pulls any more, although the consumer was busy in the day before.",
         ),
     ),
-    condition="No delivery for more than <consumer_stalled> although messages wait. Besides, "
-    "pull requests wait or a push subscriber is bound while max_ack_pending is not used up, or the "
-    "consumer had deliveries in more than <consumer_busy_ratio> of the half hours of the day before. "
-    "A nightly batch job meets none of these.",
+    condition="No delivery for more than <consumer_stalled> although messages wait. Pull requests "
+    "wait or a push subscriber is bound while max_ack_pending is not used up (condition stalled). Or "
+    "no worker pulls or is bound, and the consumer had deliveries in more than <consumer_busy_ratio> "
+    "of the half hours of the day before. A nightly batch job meets none of these.",
     board=Board.CONSUMER,
 )
 
@@ -116,31 +103,23 @@ MESSAGES_LOST = Alert(
 BACKLOG_GROWING = Alert(
     name="ConsumerBacklogGrowing",
     severity=Severity.WARNING,
-    when=in_service(
-        lasting(_START, "falling_behind", thresholds.FALLING_BEHIND).where(
-            _lag > by_replica(catalog.CONSUMER_LAG_SECONDS, thresholds.FALLING_BEHIND)
-        )
-    ),
+    when=in_service(lasting(_START, "falling_behind", thresholds.FALLING_BEHIND)),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="A consumer falls further and further behind.",
-    description=f"{CONSUMER} has fallen behind for {DURATION}: {_WAITING} messages wait, the "
-    "oldest unacknowledged one is "
+    description=f"{CONSUMER} has fallen behind for {DURATION} and does not catch up: {_WAITING} "
+    "messages wait, the oldest unacknowledged one is "
     + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
-    + " old, and its age grows.",
-    condition="The backlog has grown for <falling_behind> (condition falling_behind), and the oldest "
-    "unacknowledged message is older than the oldest one was then.",
+    + " old.",
+    condition="The backlog grew beyond its noise, and for <falling_behind> it has not fallen again "
+    "(condition falling_behind).",
     board=Board.CONSUMER,
 )
 
 NO_WORKER_PULLS = Alert(
     name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
-    when=in_service(
-        lasting(_START, "no_worker_pulls", thresholds.NO_WORKER).unless(
-            busy_share > thresholds.CONSUMER_BUSY_RATIO
-        )
-    ),
+    when=in_service(lasting(_START, "no_worker_pulls", thresholds.NO_WORKER).unless(_busy)),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a pull consumer and no worker pulls.",
@@ -161,63 +140,50 @@ NO_WORKER_PULLS = Alert(
 NOT_BOUND = Alert(
     name="ConsumerNotBound",
     severity=Severity.WARNING,
-    when=in_service(lasting(_START, "not_bound", thresholds.NO_WORKER)),
+    when=in_service(lasting(_START, "not_bound", thresholds.NO_WORKER).unless(_busy)),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a push consumer without a subscriber.",
     description=f"{CONSUMER} has had no subscriber on its delivery subject for {DURATION}. Messages "
     f"waiting: {_WAITING}.",
     condition="A push consumer has had messages waiting and no subscriber on its delivery subject "
-    "for <no_worker> (condition not_bound).",
+    "for <no_worker> (condition not_bound). Not where it had deliveries in more than "
+    "<consumer_busy_ratio> of the half hours of the day before: that is JetStreamConsumerStalled.",
     board=Board.CONSUMER,
 )
 
 HEADROOM_LOW = Alert(
     name="ConsumerRetentionHeadroomLow",
     severity=Severity.WARNING,
-    when=without_buckets(
-        in_service(
-            (
-                (_headroom / by_replica(catalog.STREAM_MAX_AGE_SECONDS))
-                < thresholds.RETENTION_HEADROOM_RATIO
-            )
-            .folded()
-            .where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS))
-            .or_(
-                (
-                    by_replica(catalog.CONSUMER_RETENTION_HEADROOM_RATIO)
-                    < thresholds.RETENTION_HEADROOM_RATIO
-                )
-                .folded()
-                .where(_falls_or_is_gone(catalog.CONSUMER_RETENTION_HEADROOM_RATIO))
-            )
-        )
-    ),
-    for_="15m",
+    when=in_service(lasting(_START, "headroom_low", thresholds.HEADROOM_LASTING)),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="The limits of the stream will soon remove unread messages.",
-    description="{{ if le $value 0.0 }}"
-    f"{CONSUMER} has no retention left: the limits of the stream remove messages before delivery."
-    "{{ else }}"
-    f"{CONSUMER} has {PERCENT} of the retention left before unread messages are removed, and it "
-    "falls.{{ end }}",
-    condition="The first unacknowledged message has less than <retention_headroom_ratio> of the "
-    "stream's max_age (or of a full stream's length) left, and that is falling or 0.",
+    description=f"{CONSUMER} has less than <retention_headroom_ratio> of the retention left before "
+    f"unread messages are removed, for {DURATION}, and it falls or nothing is left"
+    + query_value(
+        catalog.CONSUMER_RETENTION_HEADROOM_SECONDS,
+        "; the first of them is removed in {{ . | first | value | humanizeDuration }}",
+    )
+    + ".",
+    condition="For <headroom_lasting>, the first unacknowledged message has less than "
+    "<retention_headroom_ratio> of the stream's max_age (or of a full stream's length) left, and "
+    "that is falling or 0 (condition headroom_low). Not in key-value and object streams.",
     board=Board.CONSUMER,
 )
 
 PAUSED_LONG = Alert(
     name="ConsumerPausedLong",
     severity=Severity.INFO,
-    when=(
-        _pending.where(lowest(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(earlier(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(_pending > earlier(catalog.CONSUMER_NUM_PENDING, thresholds.CONSUMER_PAUSED))
-    ),
+    when=condition_age(_START, "paused_backlog")
+    .where(lowest(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
+    .where(earlier(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1)),
     for_="0s",
-    summary="A consumer has been paused for long while its backlog grows.",
-    description=f"{CONSUMER} has been paused for more than <consumer_paused>, and {NUMBER} messages "
-    "wait. Retention continues during a pause.",
-    condition="Paused for more than <consumer_paused>, with more messages waiting than then.",
+    summary="A consumer has been paused for long while messages wait.",
+    description=f"{CONSUMER} has been paused for more than <consumer_paused>, and {_WAITING} "
+    "messages wait. Retention continues during a pause.",
+    condition="Paused for more than <consumer_paused>, and messages wait (condition "
+    "paused_backlog).",
     board=Board.CONSUMER,
 )
 

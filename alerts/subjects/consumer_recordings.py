@@ -1,15 +1,14 @@
-"""Recorded series of every consumer: how busy it was, and its mean time to ack."""
+"""Recorded series of every consumer: how busy it was."""
 
 from __future__ import annotations
 
-from alerts.queries import average, increase, latest, rate, recorded
+from alerts.queries import increase, latest, recorded
 from alerts.rule import Group, Recording
 from exporter import catalog
 from streamgauge.promql.expression import Expression
 
 _BUSY = "streamgauge:consumer_busy:bool30m"
 _SHARE = "streamgauge:consumer_busy:share1d"
-_ACK = "streamgauge:consumer_time_to_ack_seconds:mean30m"
 
 
 def _share() -> Expression:
@@ -23,14 +22,6 @@ def _share() -> Expression:
     return stalled.or_(day.where(half_a_day_ago))
 
 
-def _time_to_ack() -> Expression:
-    """Little's law: messages in flight by the delivery rate. Naks are redelivered at once and would
-    distort it."""
-    in_flight = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
-    mean = in_flight.over(rate(catalog.CONSUMER_DELIVERIES, "30m"))
-    return mean.unless(increase(catalog.CONSUMER_NAKS, "30m") > 0)
-
-
 BUSY = Recording(
     _BUSY,
     increase(catalog.CONSUMER_DELIVERIES, "30m").is_above(0),
@@ -42,14 +33,6 @@ SHARE = Recording(
     "Share of the last day's half hours in which the consumer had deliveries. It stays constant while "
     "messages wait and none is delivered. Absent before half a day of data.",
 )
-TIME_TO_ACK = Recording(
-    _ACK,
-    _time_to_ack(),
-    "Mean time from a delivery to its end (acknowledged, or ack_wait over) in the last half hour. "
-    "Absent without deliveries and with naks.",
-)
-
 busy_share: Expression = recorded(_SHARE, catalog.CONSUMER, "15m")
-time_to_ack: Expression = recorded(_ACK, catalog.CONSUMER, "15m")
 
-GROUPS = (Group("streamgauge.consumer.recorded", (BUSY, SHARE, TIME_TO_ACK), interval="5m"),)
+GROUPS = (Group("streamgauge.consumer.recorded", (BUSY, SHARE), interval="5m"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import PERCENT, STREAM, own, query_value
-from alerts.queries import holds, increase, latest
+from alerts.queries import holds, increase, latest, samples
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import without_buckets
 from exporter import catalog
@@ -24,6 +24,15 @@ _duplicates = increase(catalog.STREAM_DEDUPE_HITS, "15m").where(
     latest(catalog.STREAM_DEDUPE_EXACT).equals(1)
 )
 _rejected = (_unstored - _duplicates).or_(_unstored)
+
+
+# Rejections of the window are explained if it was full at some time of it.
+_was_full = samples(
+    catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS,
+    "last_over_time",
+    "15m",
+    match={"condition": Regex("full|back_pressure")},
+).folded(by=catalog.STREAM)
 
 
 def _meant(when: Expression) -> Expression:
@@ -48,7 +57,7 @@ CONFLICTS_HIGH = Alert(
 NOT_STORED = Alert(
     name="PublishesNotStored",
     severity=Severity.WARNING,
-    when=_meant(_rejected.over(_received) > thresholds.PUBLISH_UNSTORED_RATIO),
+    when=_meant(_rejected.over(_received) > thresholds.PUBLISH_UNSTORED_RATIO).unless(_was_full),
     for_="15m",
     summary="Publishes reach a stream and are not stored.",
     description=f"{STREAM} did not store {PERCENT} of the publishes that reached it in the last 15 "
@@ -60,8 +69,9 @@ NOT_STORED = Alert(
     ),
     condition="More than <publish_unstored_ratio> of the publishes that reached the stream are not "
     "stored. Needs the system or monitor source. Duplicates that the publish-ack tap has seen do not "
-    "count. Not on key-value and object streams, nor where the owner set "
-    "io.streamgauge.idempotent-writers.",
+    "count. Not where the stream was full with discard new: publishers get an error, and "
+    "JetStreamStreamFull pages unless it is back pressure. Not on key-value and object streams, nor "
+    "where the owner set io.streamgauge.idempotent-writers.",
     board=Board.PUBLISH,
 )
 

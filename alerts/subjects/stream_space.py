@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM
-from alerts.queries import holds, latest, predicted, recorded, time_until
+from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM, query_value
+from alerts.open_alerts import until_it_ends
+from alerts.queries import (
+    MISSED_SCRAPES,
+    condition_age,
+    holds,
+    lasting,
+    latest,
+    recorded,
+    time_until,
+)
 from alerts.rule import Alert, Board, Group, Recording, Severity
 from exporter import catalog
 from exporter.metric import Metric
@@ -12,9 +21,11 @@ from streamgauge.promql.expression import Expression
 from streamgauge.promql.functions import with_label
 from streamgauge.promql.selectors import Regex
 
-_LIMITS = Regex("bytes|messages")
-_fill = latest(catalog.STREAM_FILL_RATIO, limit=_LIMITS)
-_discards_new = holds(catalog.STREAM_INFO, discard="new")
+_START = catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS
+_FILLED = query_value(
+    catalog.STREAM_FILL_RATIO,
+    ", with {{ . | first | value | humanizePercentage }} of its limit used",
+)
 # The owner wants publishers to wait when it is full.
 _back_pressure = holds(catalog.STREAM_INFO, back_pressure="true")
 _ACCOUNT = "Account {{ $labels.account }} (" + SYSTEM + ")"
@@ -47,33 +58,35 @@ _server_used = recorded(SERVER_USED.record, SERVER_USED.value.labels)
 STREAM_FULL = Alert(
     name="StreamFull",
     severity=Severity.CRITICAL,
-    when=(_fill >= thresholds.STREAM_FULL_RATIO).where(_discards_new).unless(_back_pressure),
-    for_="5m",
+    when=until_it_ends(
+        "StreamFull",
+        lasting(_START, "full", thresholds.STREAM_FULL),
+        condition_age(_START, "full"),
+    ).unless(_back_pressure),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A stream is full and rejects new messages.",
-    description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}} and rejects "
-    "new messages when full (discard new): publishes fail, or will soon.",
-    condition="At least <stream_full_ratio> of max_bytes or max_msgs is used, with discard new. Not "
-    "where the owner set io.streamgauge.back-pressure.",
+    description=f"{STREAM} has been full for {DURATION} and rejects new messages (discard new)"
+    f"{_FILLED}. Publishes fail.",
+    condition="For <stream_full>, at least <stream_full_ratio> of max_bytes or max_msgs is used, "
+    "with discard new (condition full). A work queue or interest stream that goes on storing "
+    "messages as old ones are finished is back pressure, and does not count. Nor where the owner set "
+    "io.streamgauge.back-pressure.",
     board=Board.CAPACITY,
 )
 
 STREAM_FILLING_UP = Alert(
     name="StreamFillingUp",
     severity=Severity.WARNING,
-    when=(_fill > thresholds.STREAM_FILLING_RATIO)
-    .where(
-        predicted(catalog.STREAM_FILL_RATIO, "6h", thresholds.STREAM_FILLING_HORIZON, limit=_LIMITS)
-        >= 1
-    )
-    .where(_discards_new)
-    .unless(_back_pressure),
-    for_="30m",
+    when=lasting(_START, "filling", thresholds.STREAM_FILLING).unless(_back_pressure),
+    for_="0s",
+    keep_firing_for=MISSED_SCRAPES,
     summary="A stream will be full within hours.",
-    description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}}. At the pace "
-    "of the last 6 hours it is full in less than <stream_filling_horizon>, and then rejects new "
-    "messages.",
-    condition="More than <stream_filling_ratio> of max_bytes or max_msgs is used, with discard new, "
-    "and the trend of 6 hours reaches the limit within <stream_filling_horizon>.",
+    description=f"{STREAM} will be full in less than <stream_filling_horizon> at the pace of the last "
+    f"hours{_FILLED}. Then it rejects new messages.",
+    condition="For <stream_filling>, more than <stream_filling_ratio> of max_bytes or max_msgs is "
+    "used, with discard new, and the trend of up to 6 hours reaches the limit within "
+    "<stream_filling_horizon> (condition filling).",
     board=Board.CAPACITY,
 )
 

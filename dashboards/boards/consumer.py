@@ -56,12 +56,13 @@ The verdict is the first of these that is true:
 2. **paused**: an operator paused it
 3. **losing messages**: retention overtakes it; see *Will it lose messages?*
 4. **ack-pending full**: max_ack_pending messages are unacknowledged; see *What blocks it?*
-5. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
-6. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
-7. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
-8. **falling behind**: its backlog grows; see *Does it keep up?*
-9. **busy with long jobs**: workers extend ack_wait; nothing to do
-10. **idle**, then **ok**
+5. **stalled**: workers wait and the server delivers nothing; see *Do workers pull?*
+6. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
+7. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
+8. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
+9. **falling behind**: its backlog grows; see *Does it keep up?*
+10. **busy with long jobs**: workers extend ack_wait; nothing to do
+11. **idle**, then **ok**
 """
 
 

@@ -71,7 +71,7 @@ def plain(colour: str = INFO) -> tuple[Step, ...]:
 
 def _verdict_colour(verdict: str) -> str:
     good = {"ok": OK, "idle": INFO, "paused": PAUSED, "busy with long jobs": INFO}
-    severe = {"ack-pending full", "losing messages", "no leader"}
+    severe = {"ack-pending full", "stalled", "losing messages", "no leader"}
     return good.get(verdict) or (BAD if verdict in severe else WARN)
 
 

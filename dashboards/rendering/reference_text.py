@@ -21,7 +21,7 @@ The files are in `dashboards/generated/` and in the wheel. Write them with your 
 ```sh
 streamgauge dashboards render --format file --out boards
 streamgauge dashboards render --format configmap --out boards --tag team-a --uid-prefix team-a-
-streamgauge dashboards render --format file --out boards --set redelivery_ratio=0.2
+streamgauge dashboards render --format file --out boards --set account_high_ratio=0.7
 streamgauge dashboards render --format file --out boards --runbooks https://wiki.example/runbooks
 ```
 

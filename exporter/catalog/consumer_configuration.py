@@ -89,6 +89,10 @@ CONSUMER_THRESHOLD = _consumer("consumer_threshold",
     "limit is the rest of the key; durations are seconds, booleans 0 or 1. "
     "An unreadable value has no series and is counted in poll_errors_total.",
     labels=(*CONSUMER, "limit"), source="consumer info: config.metadata")
+CONSUMER_LIMIT_EXCEEDED = _consumer("consumer_limit_exceeded",
+    "The value that exceeds the owner's limit of the same name in consumer_threshold. Present only "
+    "while it does, not while it is paused, and not in the first 5 minutes of the consumer.",
+    labels=(*CONSUMER, "limit"), origin=_DERIVED)
 CONSUMER_CONFIG_FINDING = _consumer("consumer_config_finding",
     "1 for each audit check that this consumer's configuration fails. "
     "The label check is the permanent code of the check.",

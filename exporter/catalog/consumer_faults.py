@@ -19,8 +19,8 @@ _consumer = partial(define, subject=Subject.CONSUMER, labels=CONSUMER)
 
 CONSUMER_VERDICT = _consumer("consumer_verdict",
     "The first that holds of: 9 no leader, 2 paused, 8 losing messages, 5 ack-pending full, "
-    "6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, "
-    "10 busy with long jobs, 1 idle, 0 ok. Absent before two polls. The numbers are identifiers, "
+    "10 stalled, 6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, "
+    "11 busy with long jobs, 1 idle, 0 ok. Absent before two polls. The numbers are identifiers, "
     "not a scale.",
     origin=_DERIVED)
 CONSUMER_CONDITION_START_TIMESTAMP_SECONDS = _consumer(

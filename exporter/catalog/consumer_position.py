@@ -36,7 +36,8 @@ CONSUMER_NUM_REDELIVERED = _consumer("consumer_num_redelivered",
     "Messages that were delivered more than once and are not acknowledged. Not a counter: an "
     "acknowledgement lowers it, and messages that reached max_deliver stay in it. "
     "Servers from 2.11.4 on report 0 when max_deliver is 1.",
-    source="consumer info: num_redelivered")
+    source="consumer info: num_redelivered",
+    purpose="For own rules of users who come from another exporter, and to compare with the nats CLI.")
 CONSUMER_NUM_WAITING = _consumer("consumer_num_waiting",
     "Pull requests that wait at the server for messages. A pull consumer that stays at 0 with "
     "messages pending has no worker. Always 0 for push consumers.",

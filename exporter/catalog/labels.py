@@ -41,11 +41,13 @@ VERDICTS = (
     "ack floor stuck",
     "losing messages",
     "no leader",
+    "stalled",
     "busy with long jobs",
 )
 
 # The values of the label `condition`, the gravest first.
 STREAM_CONDITIONS = (
     "no_leader", "full", "diverged", "replica_offline", "mirror_stale", "replica_lagging", "filling",
+    "back_pressure",
 )  # fmt: skip
 SERVER_CONDITIONS = ("down", "unhealthy", "storage_high", "clock_off")

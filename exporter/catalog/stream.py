@@ -206,6 +206,10 @@ STREAM_THRESHOLD = _stream("stream_threshold",
     "limit is the rest of the key; durations are seconds, booleans 0 or 1. "
     "An unreadable value has no series and is counted in poll_errors_total.",
     labels=(*STREAM, "limit"), source="stream info: config.metadata")
+STREAM_LIMIT_EXCEEDED = _stream("stream_limit_exceeded",
+    "The value that exceeds the owner's limit of the same name in stream_threshold. Present only "
+    "while it does, and not in the first 5 minutes of the stream.",
+    labels=(*STREAM, "limit"), origin=_DERIVED)
 STREAM_CONFIG_FINDINGS = _stream("stream_config_findings",
     "How many assets of this stream, itself and its consumers, fail this audit check. "
     "The label check is the permanent code of the check.",

@@ -10,7 +10,9 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
 from exporter.samples.info_metrics import InfoCache
+from exporter.samples.owner_limits import exceeded_by_consumer, limit_column, limited
 from exporter.samples.rows import down_value, each
+from exporter.signals.ack_floor import exhausted_messages
 from exporter.signals.clock import on_exporter_clock
 
 Key = tuple[str, str, str]
@@ -25,6 +27,7 @@ def consumer_columns(
     offsets: Mapping[str, float],
     ever_paused: Collection[Key],
     infos: InfoCache[Consumer],
+    now: float,
 ) -> Iterator[Column]:
     yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else down_value(row) for row in rows))
     yield infos.column(rows, heads)
@@ -36,6 +39,10 @@ def consumer_columns(
     yield from _ack_floor(rows, heads)
     yield from _pauses(rows, heads, ever_paused)
     yield from _configuration(rows, heads)
+    yield limit_column(
+        catalog.CONSUMER_LIMIT_EXCEEDED,
+        ((head, exceeded_by_consumer(row, offsets, now)) for row, head in limited(rows, heads)),
+    )
     yield from _times(rows, heads, offsets)
     yield from _replicas(rows, heads)
 
@@ -51,7 +58,7 @@ def _state(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
     position = each(rows, "delivered_stream_seq")
     yield Column(catalog.CONSUMER_DELIVERED_STREAM_SEQ, heads, position)
     yield Column(catalog.CONSUMER_PUSH_BOUND, heads, (_push_bound(c) for c in rows))
-    yield Column(catalog.CONSUMER_EXHAUSTED_MESSAGES, heads, (exhausted(c) for c in rows))
+    yield Column(catalog.CONSUMER_EXHAUSTED_MESSAGES, heads, (exhausted_messages(c) for c in rows))
 
 
 def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
@@ -59,14 +66,6 @@ def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Colum
     yield Column(catalog.CONSUMER_ACK_FLOOR_STREAM_SEQ, heads, floor)
     floor = each(rows, "ack_floor_consumer_seq")
     yield Column(catalog.CONSUMER_ACK_FLOOR_CONSUMER_SEQ, heads, floor)
-
-
-def exhausted(row: Consumer) -> int | None:
-    most = row.config.max_deliver if row.config else None
-    if not most or most == 1:
-        return None
-    # Fast path: most rows have no redelivered messages.
-    return max(0, row.num_redelivered - row.num_ack_pending) if row.num_redelivered else 0
 
 
 def _push_bound(row: Consumer) -> int | None:
@@ -104,13 +103,14 @@ def _configuration(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[C
     yield Column(catalog.CONSUMER_BACKOFF_STEPS, heads, steps)
     horizon = settings("retry_horizon_seconds")
     yield Column(catalog.CONSUMER_RETRY_HORIZON_SECONDS, heads, horizon)
-    limits = [
-        (extend_head(head, ("limit",), (name,)), value)
-        for row, head in zip(rows, heads, strict=True)
-        if row.config and row.config.thresholds.limits
-        for name, value in row.config.thresholds.limits
-    ]
-    yield Column(catalog.CONSUMER_THRESHOLD, (h for h, _ in limits), (v for _, v in limits))
+    yield limit_column(
+        catalog.CONSUMER_THRESHOLD,
+        (
+            (head, row.config.thresholds.limits)
+            for row, head in limited(rows, heads)
+            if row.config is not None
+        ),
+    )
 
 
 def _times(

@@ -192,7 +192,7 @@ class Renderer:
             part = table.part(first, last)
             rows, keys, heads = part.rows, part.keys, part.heads
             return chain(
-                consumer_columns(rows, heads, offsets, self._ever_paused, infos),
+                consumer_columns(rows, heads, offsets, self._ever_paused, infos, snapshot.taken),
                 consumer_signal_columns(keys, heads, inputs.signals.consumers),
                 event_columns(keys, heads, inputs.signals.consumer_events),
                 consumer_reply_columns(keys, heads, inputs.published.consumers),

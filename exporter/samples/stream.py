@@ -9,6 +9,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
 from exporter.samples.info_metrics import InfoCache
+from exporter.samples.owner_limits import exceeded_by_stream, limit_column
 from exporter.samples.rows import down_value
 from exporter.signals.clock import on_exporter_clock
 from exporter.signals.retention import size_ratios
@@ -40,6 +41,10 @@ def stream_columns(
     yield from _state(up_rows)
     yield from _times(up_rows, offsets)
     yield from _configuration(up_rows)
+    yield limit_column(
+        catalog.STREAM_LIMIT_EXCEEDED,
+        ((head, exceeded_by_stream(row, offsets, now)) for row, head in up_rows),
+    )
     yield from _fill(up_rows, offsets, now)
     yield from _replicas(up_rows)
     yield from _origins(up_rows)
@@ -82,12 +87,9 @@ def _configuration(rows: Rows) -> Iterator[Column]:
     window = (c.duplicate_window_seconds for c, _ in known)
     yield Column(catalog.STREAM_DUPLICATE_WINDOW_SECONDS, heads, window)
     yield Column(catalog.STREAM_REPLICAS, heads, (c.replicas for c, _ in known))
-    limits = [
-        (extend_head(head, ("limit",), (name,)), value)
-        for config, head in known
-        for name, value in config.thresholds.limits
-    ]
-    yield Column(catalog.STREAM_THRESHOLD, (h for h, _ in limits), (v for _, v in limits))
+    yield limit_column(
+        catalog.STREAM_THRESHOLD, ((head, config.thresholds.limits) for config, head in known)
+    )
 
 
 def _fill(rows: Rows, offsets: Mapping[str, float], now: float) -> Iterator[Column]:

@@ -103,6 +103,15 @@ def floor_exhausted(state: FloorState, row: Consumer, passed: int = 0) -> int | 
     return int(row.num_redelivered - passed - state.others > row.num_ack_pending)
 
 
+def exhausted_messages(row: Consumer) -> int | None:
+    """Messages that reached max_deliver and are still stored: at least. None without max_deliver."""
+    most = row.config.max_deliver if row.config else None
+    if not most or most == 1:
+        return None
+    # Fast path: most rows have no redelivered messages.
+    return max(0, row.num_redelivered - row.num_ack_pending) if row.num_redelivered else 0
+
+
 def gap(row: Consumer) -> int:
     """Stream sequences between the ack floor and the last delivery; 0 when nothing is unacked.
 

@@ -13,6 +13,12 @@ from exporter.signals.conditions.poll import (
     judge_without_leader,
     update_stalls,
 )
+from exporter.signals.conditions.ratios import (
+    Shares,
+    all_conditions,
+    lowest_share,
+    update_ratios,
+)
 from exporter.signals.conditions.words import Reason, Unjudged, unjudged
 from exporter.signals.events_input import ConsumerKey
 from exporter.signals.lag import (
@@ -53,7 +59,7 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
         ack_floor_gap=ack_floor.gap(row) if row.up else None,
         ack_floor_gap_deliveries=ack_floor.gap_deliveries(row) if row.up else None,
         ack_floor_gap_ratio=ack_floor.gap_ratio(row) if row.up else None,
-        conditions=state.conditions,
+        conditions=all_conditions(state),
         unjudged=missing,
     )
 
@@ -140,6 +146,7 @@ def _point(state: ConsumerState, observation: Observation) -> Point:
         events.acks.get(state.key),
         events.naks.get(state.key, 0),
         upper,
+        row.num_ack_pending,
     )
 
 
@@ -163,6 +170,10 @@ def _result(
     )
     can_lose, counted = not view.shape.overwrites, state.nothing_missing
     lag, lag_exact, blocking = _lag(state.key, observation, derived)
+    left = headroom_seconds(lag, view.row.config)
+    ratio = headroom_ratio(derived.unfinished, view.row) if view.near_limit else None
+    if state.polls > 1:
+        _update_ratios(state, observation, derived, left, ratio)
     recreated, moved, lost, upper, purged = state.totals
     return ConsumerSignals(
         state.redeliveries,
@@ -181,8 +192,8 @@ def _result(
         int(now - state.lost_bounded > WINDOW_SECONDS) if can_lose else None,
         lag,
         lag_exact,
-        headroom_seconds(lag, view.row.config),
-        headroom_ratio(derived.unfinished, view.row) if view.near_limit else None,
+        left,
+        ratio,
         derived.stalled,
         derived.floor_stalled,
         derived.floor_exhausted,
@@ -192,10 +203,23 @@ def _result(
         ack_floor.gap(row),
         ack_floor.gap_deliveries(row),
         ack_floor.gap_ratio(row),
-        state.conditions,
+        all_conditions(state),
         missing,
         upper if can_lose else None,
     )
+
+
+def _update_ratios(
+    state: ConsumerState,
+    observation: Observation,
+    derived: _Derived,
+    left: float | None,
+    ratio: float | None,
+) -> None:
+    share = lowest_share(left, ratio, observation.view.row.config)
+    listening = state.key[0] in observation.events.listening
+    exhausted = bool(derived.floor_exhausted)
+    update_ratios(state, observation, Shares(derived.point, share, exhausted, listening))
 
 
 def _cause(state: ConsumerState, observation: Observation, derived: _Derived) -> Cause | None:

@@ -189,6 +189,15 @@ class Waited(Struct, gc=False):
     countable: bool
 
 
+class Headroom(Struct, gc=False):
+    """Of a consumer with little retention left."""
+
+    since: float  # it is little and does not recover
+    at: float
+    left: float  # share of the retention, at that time
+    falls: bool = False
+
+
 class ConsumerState(EventCounters, gc=False):
     key: ConsumerKey
     row: Consumer | None = None  # the last row from its leader
@@ -196,6 +205,8 @@ class ConsumerState(EventCounters, gc=False):
     polls: int = 0  # since the exporter saw it created
     redeliveries: int = 0
     conditions: Held = ()  # of the last poll that could judge them
+    ratios: Held = ()  # the same for those that stand on a share
+    headroom: Headroom | None = None
     verdict: Verdict | None = None
     verdict_since: float = 0.0
     position: int = 0  # nothing up to it waits; never goes back, also with a new leader
@@ -284,7 +295,7 @@ class ConsumerState(EventCounters, gc=False):
         self.skipped = 0
         self.finished = 0
         self.floor = self.deliveries = self.counts = self.trend = self.work = None
-        self.passed, self.conditions = 0, ()
+        self.passed, self.conditions, self.ratios, self.headroom = 0, (), (), None
         self.redelivered_bounded = self.lost_bounded = NEVER
         self.window.clear()
 

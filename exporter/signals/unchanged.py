@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from exporter.model import Consumer
 from exporter.signals import ack_floor
 from exporter.signals.conditions.evidence import Evidence
+from exporter.signals.conditions.ratios import all_conditions, lowest_share, update_headroom
 from exporter.signals.conditions.rules import seconds_to_deadlines
 from exporter.signals.events_input import EventsInput
 from exporter.signals.lag import lag_seconds
@@ -142,13 +143,20 @@ def _with_new_ages(
     unfinished, stream = result.unfinished_seq, view.row
     lag, lag_exact = lag_seconds(unfinished, view.times, stream, view.server_now)
     ahead = row.delivered_stream_seq - stream.last_seq
+    left = headroom_seconds(lag, stream.config)
+    ratio = headroom_ratio(unfinished, stream) if view.near_limit else None
+    conditions = result.conditions
+    if left is not None or ratio is not None or state.headroom is not None:
+        update_headroom(state, lowest_share(left, ratio, stream.config), now)
+        conditions = all_conditions(state)
     return replace(
         result,
+        conditions=conditions,
         lag=lag,
         lag_exact=lag_exact,
         blocking_stream_seq=None,
-        headroom_seconds=headroom_seconds(lag, stream.config),
-        headroom_ratio=headroom_ratio(unfinished, stream) if view.near_limit else None,
+        headroom_seconds=left,
+        headroom_ratio=ratio,
         stalled=stalled,
         floor_stalled=floor_stalled,
         ahead=ahead if ahead > 0 else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from exporter.signals.conditions.held import Held
-from exporter.signals.conditions.words import Condition
+from exporter.signals.conditions.words import RATIOS, Condition
 
 
 class Verdict(IntEnum):
@@ -19,12 +19,16 @@ class Verdict(IntEnum):
     ACK_FLOOR_STUCK = 7
     LOSING_MESSAGES = 8
     NO_LEADER = 9
-    LONG_JOBS = 10
+    STALLED = 10
+    LONG_JOBS = 11
 
 
+_SHARED = {
+    Condition.NOT_BOUND: Verdict.NO_WORKER_PULLS,
+    Condition.NOTHING_FINISHED: Verdict.REDELIVERY_LOOP,
+}
 _OF_CONDITION: dict[str, Verdict] = {
-    each: Verdict.NO_WORKER_PULLS if each is Condition.NOT_BOUND else Verdict[each.name]
-    for each in Condition
+    each: _SHARED.get(each) or Verdict[each.name] for each in Condition if each not in RATIOS
 }
 # From the least to the most severe; a working consumer outranks an idle one.
 _SEVERITY = (
@@ -36,6 +40,7 @@ _SEVERITY = (
     Verdict.NO_WORKER_PULLS,
     Verdict.ACK_FLOOR_STUCK,
     Verdict.REDELIVERY_LOOP,
+    Verdict.STALLED,
     Verdict.ACK_PENDING_FULL,
     Verdict.LOSING_MESSAGES,
     Verdict.NO_LEADER,
@@ -52,6 +57,7 @@ def verdict(conditions: Held, *, paused: bool, idle: bool) -> Verdict:
     """`conditions`: gravest first. A pause explains all but the lack of a leader."""
     if paused and (not conditions or conditions[0][0] != Condition.NO_LEADER):
         return Verdict.PAUSED
-    if conditions:
-        return _OF_CONDITION[conditions[0][0]]
+    for word, _ in conditions:
+        if word in _OF_CONDITION:
+            return _OF_CONDITION[word]
     return Verdict.IDLE if idle else Verdict.OK

@@ -20,6 +20,11 @@ class Point(Struct, frozen=True, gc=False):
     acks: int | None = None  # None: unknown
     naks: int = 0
     lost_upper: int = 0
+    unacked: int = 0
+
+    @property
+    def first_deliveries(self) -> int:
+        return self.deliveries - self.redeliveries
 
     def same_values(self, other: Point) -> bool:
         return (
@@ -54,6 +59,11 @@ class Window(Struct, gc=False):
 
     def clear(self) -> None:
         self.points.clear()
+
+
+def finished(first: Point, now: Point) -> int:
+    """Messages that were acked, terminated or given up between the two."""
+    return now.first_deliveries - first.first_deliveries - (now.unacked - first.unacked)
 
 
 def redelivery_ratio(first: Point, now: Point) -> float | None:

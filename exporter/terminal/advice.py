@@ -32,10 +32,20 @@ ADVICE = {
         _INFO,
         "JetStreamConsumerAckPendingFull",
     ),
-    Condition.REDELIVERY_LOOP: Advice(
+    Condition.STALLED: Advice(
+        "Workers wait for messages and messages wait, but the server delivers none.",
+        _INFO,
+        "JetStreamConsumerStalled",
+    ),
+    Condition.NOTHING_FINISHED: Advice(
         "The same messages are delivered again and again, and none is finished.",
         _INFO,
-        "JetStreamConsumerRedeliveryHigh",
+        "JetStreamConsumerRedeliveryLoop",
+    ),
+    Condition.REDELIVERY_LOOP: Advice(
+        "A few messages are delivered again and again.",
+        _INFO,
+        "JetStreamConsumerAckFloorStalled",
     ),
     Condition.ACK_FLOOR_STUCK: Advice(
         "A message is delivered and not finished, much longer than ack_wait.",
@@ -56,6 +66,46 @@ ADVICE = {
         "More messages arrive than are finished: the backlog grows.",
         "nats consumer report {stream}",
         "JetStreamConsumerBacklogGrowing",
+    ),
+    Condition.HEADROOM_LOW: Advice(
+        "The limits of the stream will soon remove messages that it has not finished.",
+        "nats stream info {stream}",
+        "JetStreamConsumerRetentionHeadroomLow",
+    ),
+    Condition.MESSAGES_ABANDONED: Advice(
+        "Messages reached max_deliver: they are stored and never delivered again.",
+        _INFO,
+        "JetStreamConsumerMessagesAbandoned",
+    ),
+    Condition.ACKS_LATE: Advice(
+        "Acks come so late that ack_wait ends first: work is done twice.",
+        _INFO,
+        "JetStreamConsumerAckWaitTooShort",
+    ),
+    Condition.NAK_LOOP: Advice(
+        "Workers refuse most deliveries: a nak without a delay comes back at once.",
+        _INFO,
+        "JetStreamConsumerNakLoop",
+    ),
+    Condition.REDELIVERY_HIGH: Advice(
+        "Many deliveries are redeliveries: acks are lost, or workers fail.",
+        _INFO,
+        "JetStreamConsumerRedeliveryHigh",
+    ),
+    Condition.ACK_PENDING_HIGH: Advice(
+        "Unacknowledged messages are close to max_ack_pending.",
+        _INFO,
+        "JetStreamConsumerAckPendingHigh",
+    ),
+    Condition.ACK_FLOOR_GAP_HIGH: Advice(
+        "Many deliveries lie above the ack floor: old messages are never finished.",
+        _INFO,
+        "JetStreamConsumerAckFloorGapHigh",
+    ),
+    Condition.PAUSED_BACKLOG: Advice(
+        "It is paused and messages wait; retention goes on.",
+        "nats consumer resume {stream} {consumer}",
+        "JetStreamConsumerPausedLong",
     ),
     Condition.LONG_JOBS: Advice(
         "Workers extend ack_wait by in-progress acks: jobs take long, nothing is stuck.",

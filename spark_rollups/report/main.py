@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _write(arguments: argparse.Namespace) -> None:
     progress = progress_lines()
     month = parse_month(arguments.month)
-    chosen = thresholds.overridden(arguments.assignments)
+    chosen = thresholds.overridden(arguments.assignments, of_exporter=True)
     settings = read_settings(arguments.config)
     rollups = open_rollups(arguments.rollups)
     progress(f"reading {rollups.root}")

@@ -15,7 +15,7 @@ from support.nats.servers import APP, SYS, NatsCluster, default_options
 
 DAY_SECONDS: Final = 600.0
 # Waits and windows a third of the real ones: half an hour as the rules see it.
-BRISK: Final = Tempo(speed=3, numbers=("deliveries_least=34",))
+BRISK: Final = Tempo(speed=3)
 
 
 async def move_leaders(day: Day) -> None:

@@ -10,9 +10,11 @@ from exporter.pages.status.level import Level
 from exporter.signals.results import Signals
 
 MAX_ROWS = 500
-_CRITICAL = frozenset({"no_leader", "losing_messages", "full", "ack_pending_full"})
-# A state of work, not a fault.
-_FINE = frozenset({"long_jobs"})
+_CRITICAL = frozenset(
+    {"no_leader", "losing_messages", "full", "ack_pending_full", "stalled", "nothing_finished"}
+)
+# States of work, not faults.
+_FINE = frozenset({"long_jobs", "back_pressure"})
 
 
 @dataclass(frozen=True, slots=True)

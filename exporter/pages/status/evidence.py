@@ -31,6 +31,8 @@ def _facts(row: Consumer, signals: ConsumerSignals, verdict: Verdict) -> Iterato
     if verdict is Verdict.NO_WORKER_PULLS:
         push = row.config is not None and row.config.kind == "push"
         yield "no subscriber is bound" if push else "no pull request waits"
+    if verdict is Verdict.STALLED:
+        yield "clients wait for messages"
     if verdict is Verdict.LONG_JOBS:
         yield "in-progress acks extend ack_wait"
     if verdict not in (Verdict.OK, Verdict.IDLE, Verdict.PAUSED):

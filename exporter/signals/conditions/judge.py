@@ -8,6 +8,7 @@ from exporter.signals.conditions.held import Held, still_held
 from exporter.signals.conditions.words import Condition, Reason, Unjudged
 
 _NEEDS_CONFIG = (
+    Condition.STALLED,
     Condition.ACK_PENDING_FULL,
     Condition.ACK_FLOOR_STUCK,
     Condition.NO_WORKER_PULLS,
@@ -22,10 +23,15 @@ def judge(evidence: Evidence, held: Held) -> tuple[Held, Unjudged]:
     _note(found, Condition.LOSING_MESSAGES, rules.losing_since(evidence))
     looping = rules.looping_since(evidence, held=Condition.REDELIVERY_LOOP in before)
     _note(found, Condition.REDELIVERY_LOOP, looping)
+    if looping is not None and rules.finishes_nothing(evidence):
+        found[Condition.NOTHING_FINISHED] = looping
     _note(found, Condition.FALLING_BEHIND, rules.behind_since(evidence))
     if evidence.push is not None:
         worker = Condition.NOT_BOUND if evidence.push else Condition.NO_WORKER_PULLS
         _note(found, worker, rules.no_worker_since(evidence))
+        if worker not in found:
+            stalled = rules.stalled_since(evidence, held=Condition.STALLED in before)
+            _note(found, Condition.STALLED, stalled)
         _judge_acks(found, evidence, before)
     if not found:
         return (), _unjudged(evidence, found)

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from alerts import thresholds
 from exporter.signals.conditions.backlog_trend import MIN_SECONDS
 from exporter.signals.conditions.evidence import Evidence
-from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS, Point
+from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS, Point, finished
 
 LOOP_RATIO = 0.5
 STUCK_ACK_WAITS = 10
 # Fewer redeliveries may come from a single restart.
 _LOOP_MIN_REDELIVERIES = 3
 _LOOP_SECONDS = 60.0
+_STALLED_SECONDS = 60.0
 _HELD_LOOP_RATIO = 0.25
 # Fewer new messages than this share of max_ack_pending in the window do not end a full one.
 _TRICKLE = 0.1
@@ -81,6 +83,27 @@ def looping_since(evidence: Evidence, *, held: bool) -> float | None:
         return None
     shown = next((p.at for p in past[start:] if p.redeliveries > first.redeliveries), now.at)
     return max(first.at, shown - SPACING_SECONDS)
+
+
+def finishes_nothing(evidence: Evidence) -> bool:
+    """Hardly a delivery ends a message."""
+    first, now = evidence.past[0], evidence.now
+    deliveries = now.deliveries - first.deliveries
+    return finished(first, now) < thresholds.LOOP_FINISHED_RATIO.value * deliveries
+
+
+def stalled_since(evidence: Evidence, *, held: bool) -> float | None:
+    """Messages are pending and clients wait for them, but the server delivers none.
+
+    At max_ack_pending it must not: a standby waits until the work of others is done. `held`: a client
+    that pulls now and then has no request waiting at some polls.
+    """
+    if evidence.num_pending == 0 or evidence.paused or is_at_ack_limit(evidence):
+        return None
+    since = evidence.undelivered_since
+    if not (evidence.reachable or held) or evidence.now.at - since <= _STALLED_SECONDS:
+        return None
+    return since
 
 
 def _floor_start(past: Sequence[Point], now: Point) -> int:
@@ -168,6 +191,7 @@ def seconds_to_deadlines(evidence: Evidence) -> list[float]:
     if evidence.num_pending > 0 and not evidence.paused:
         if is_at_ack_limit(evidence):
             left.append(_full_deadline(evidence) + evidence.no_new_since - now)
+        left.append(_STALLED_SECONDS + evidence.undelivered_since - now)
         if not evidence.reachable:
             left.append(_no_worker_deadline(evidence) + _no_worker_start(evidence) - now)
             if evidence.schedule is not None and evidence.schedule.cron:

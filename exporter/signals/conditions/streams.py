@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 
 from msgspec import Struct, field
 
@@ -16,6 +17,7 @@ from exporter.signals.retention import size_ratios
 
 NO_LEADER = "no_leader"
 FULL = "full"
+BACK_PRESSURE = "back_pressure"
 DIVERGED = "diverged"
 REPLICA_OFFLINE = "replica_offline"
 MIRROR_STALE = "mirror_stale"
@@ -23,6 +25,8 @@ REPLICA_LAGGING = "replica_lagging"
 FILLING = "filling"
 # A stream at its limit goes up and down with each message that is read.
 _STAYS_FULL = 0.03
+# A publisher that waits for a full stream tries again within this time.
+_WAITING_SECONDS = 60.0
 # Below this share of the filling ratio no trend is kept.
 _WORTH_A_TREND = 0.8
 
@@ -46,6 +50,7 @@ class StreamConditions(Struct, gc=False):
 
     held: Held = ()
     trend: FillTrend | None = None
+    stored: tuple[int, float] | None = None  # last sequence of a full stream, and when it moved
 
     def update(self, row: Stream, facts: StreamFacts) -> Held:
         if row.reason == MALFORMED:
@@ -65,21 +70,35 @@ class StreamConditions(Struct, gc=False):
             yield NO_LEADER, facts.now
             return
         full = self._is_full(row)
-        if full:
+        waits = full and self._is_back_pressure(row, facts.now)
+        if full and not waits:
             yield FULL, facts.now if facts.last_stored is None else facts.last_stored
         if _has_diverged(row, facts.divergence):
             yield DIVERGED, facts.now
         yield from _of_replicas(row, facts)
         if self._is_filling(row, facts.now) and not full:
             yield FILLING, facts.now
+        if waits:
+            yield BACK_PRESSURE, facts.now
 
     def _is_full(self, row: Stream) -> bool:
         ratio = fill_ratio(row)
         if ratio is None:
             return False
         limit = thresholds.STREAM_FULL_RATIO.value
-        was_full = any(word == FULL for word, _ in self.held)
+        was_full = any(word in (FULL, BACK_PRESSURE) for word, _ in self.held)
         return ratio >= (limit - _STAYS_FULL if was_full else limit)
+
+    def _is_back_pressure(self, row: Stream, now: float) -> bool:
+        """Whether publishers wait for consumers: each message that is finished makes place for one.
+
+        Where acks remove nothing a full stream loses what publishers do not keep."""
+        if row.config is None or row.config.retention == "limits":
+            return False
+        if self.stored is None or row.last_seq != self.stored[0]:
+            first = self.stored is None
+            self.stored = (row.last_seq, -inf if first else now)
+        return now - self.stored[1] <= _WAITING_SECONDS
 
     def _is_filling(self, row: Stream, now: float) -> bool:
         ratio, limit = fill_ratio(row), thresholds.STREAM_FILLING_RATIO.value

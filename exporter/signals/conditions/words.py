@@ -11,12 +11,37 @@ class Condition(StrEnum):
     NO_LEADER = "no_leader"
     LOSING_MESSAGES = "losing_messages"
     ACK_PENDING_FULL = "ack_pending_full"
+    STALLED = "stalled"
+    NOTHING_FINISHED = "nothing_finished"
     REDELIVERY_LOOP = "redelivery_loop"
     ACK_FLOOR_STUCK = "ack_floor_stuck"
     NO_WORKER_PULLS = "no_worker_pulls"
     NOT_BOUND = "not_bound"
     FALLING_BEHIND = "falling_behind"
+    HEADROOM_LOW = "headroom_low"
+    MESSAGES_ABANDONED = "messages_abandoned"
+    ACKS_LATE = "acks_late"
+    NAK_LOOP = "nak_loop"
+    REDELIVERY_HIGH = "redelivery_high"
+    ACK_PENDING_HIGH = "ack_pending_high"
+    ACK_FLOOR_GAP_HIGH = "ack_floor_gap_high"
+    PAUSED_BACKLOG = "paused_backlog"
     LONG_JOBS = "long_jobs"
+
+
+# Those that stand on a share. They warn before work stops: the verdict does not follow them.
+RATIOS = frozenset(
+    {
+        Condition.HEADROOM_LOW,
+        Condition.MESSAGES_ABANDONED,
+        Condition.ACKS_LATE,
+        Condition.NAK_LOOP,
+        Condition.REDELIVERY_HIGH,
+        Condition.ACK_PENDING_HIGH,
+        Condition.ACK_FLOOR_GAP_HIGH,
+        Condition.PAUSED_BACKLOG,
+    }
+)
 
 
 class Reason(StrEnum):

@@ -14,8 +14,6 @@ from streamgauge.demo.processes.child import STREAMGAUGE
 from streamgauge.demo.processes.program_cache import ProgramMissingError, run
 from streamgauge.demo.processes.programs import alertmanager
 
-# A threshold that --speed does not change, because it is compared with a number of messages.
-SMALL_NUMBERS: Final = ("deliveries_least=20",)
 # Three poll intervals of the demo, whatever the speed.
 _SNAPSHOT_AGE_SECONDS: Final = 15
 # Alertmanager waits minutes to group alerts. Here: seconds.
@@ -27,8 +25,7 @@ _TEXTS: Final = Path("share/prometheus/alertmanager/default.tmpl")
 def write_rules(folder: Path, speed: float, *, runbooks: str | None, boards: str | None) -> None:
     """As `streamgauge alerts render` writes them."""
     words = ["alerts", "render", "--out", str(folder), "--speed", f"{speed:g}"]
-    numbers = (*SMALL_NUMBERS, f"snapshot_age={_SNAPSHOT_AGE_SECONDS * speed:g}s")
-    words += [word for number in numbers for word in ("--set", number)]
+    words += ["--set", f"snapshot_age={_SNAPSHOT_AGE_SECONDS * speed:g}s"]
     for option, address in (("--runbooks", runbooks), ("--dashboards", boards)):
         words += [option, address] if address else []
     run([*STREAMGAUGE, *words], what="alert rules")

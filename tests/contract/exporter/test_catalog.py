@@ -173,6 +173,7 @@ def core_series_still_to_come() -> int:
         catalog.CONSUMER_RETENTION_HEADROOM_RATIO,
         catalog.CONSUMER_RETENTION_HEADROOM_SECONDS,
         catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS,
+        catalog.CONSUMER_LIMIT_EXCEEDED,
         *catalog.KEPT_IN_OUTAGES,
     }
     return sum(

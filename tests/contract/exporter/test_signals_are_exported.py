@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 from support.audit.reports import WORKER, audit_context, check, evaluated
-from support.exporter.models import consumer, consumer_config, server, snapshot, stream
+from support.exporter.models import (
+    consumer,
+    consumer_config,
+    server,
+    snapshot,
+    stream,
+    stream_config,
+)
 from support.exporter.rendered_series import FULL
 
 from exporter import catalog
@@ -15,6 +22,7 @@ from exporter.audit.report import Report
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, TapState
 from exporter.exposition.histogram import Histogram
 from exporter.metric import Metric, Origin, Subject
+from exporter.model import Thresholds
 from exporter.samples.events import event_self_samples
 from exporter.samples.render import Renderer
 from exporter.signals.event_count import EventCount
@@ -25,6 +33,7 @@ STREAM, CONSUMER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 SIGNALS = (Origin.DERIVED, Origin.EVENT)
 # Reported by the sources and the audit, each with tests of its own.
 ELSEWHERE = {
+    catalog.CONSUMER_EXHAUSTED_UNCONFIRMED,  # of a consumer whose state contradicts its events
     catalog.SERVER_CLOCK_OFFSET_SECONDS,
     catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
     catalog.SERVER_ROUND_TRIP_SECONDS,
@@ -53,7 +62,10 @@ def found_everywhere() -> Report:
 
 
 def served() -> set[Metric]:
-    asset = consumer(config=consumer_config(max_deliver=3, max_ack_pending=9), num_redelivered=1)
+    limits = Thresholds((("redelivery-critical", 1.0), ("msgs-critical", 1.0)))
+    config = consumer_config(max_deliver=3, max_ack_pending=9, thresholds=limits)
+    asset = consumer(config=config, num_redelivered=1)
+    limited = stream(config=stream_config(thresholds=limits))
     held = (("full", 1.0),)
     signals = Signals(
         {CONSUMER: filled(ConsumerSignals)},
@@ -75,7 +87,7 @@ def served() -> set[Metric]:
         1,
     )  # fmt: skip
     page = Renderer("nats", FULL).render(
-        snapshot(stream(), asset, server("n1")), signals, published, events, found_everywhere()
+        snapshot(limited, asset, server("n1")), signals, published, events, found_everywhere()
     )
     blocks = {block.metric for block in page.blocks}
     return blocks | {sample.metric for sample in event_self_samples("nats", events)}

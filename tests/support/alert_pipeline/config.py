@@ -12,7 +12,7 @@ from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
 from alerts.render_options import RenderOptions, Timing
-from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, shorten_waits
+from streamgauge.demo.pipeline.alerting import shorten_waits
 
 SYSTEM: Final = "trial"
 ALONE: Final = "alone"  # the same servers as a user of one account sees them
@@ -73,13 +73,14 @@ class _PatientTiming(Timing):
 class Tempo:
     speed: float
     least_wait: float = 0.0
-    numbers: tuple[str, ...] = SMALL_NUMBERS
+    numbers: tuple[str, ...] = ()
 
     @property
     def terms(self) -> RenderOptions:
         # Several polls must fit into a window, also when this machine has other things to do.
         timing = _PatientTiming(self.speed, 6.0 * POLL_SECONDS, self.least_wait)
-        return RenderOptions(thresholds=thresholds.overridden(self.numbers), timing=timing)
+        chosen = thresholds.overridden(self.numbers, of_exporter=True)
+        return RenderOptions(thresholds=chosen, timing=timing)
 
 
 def alertmanager_configuration(webhook: str) -> str:

@@ -15,9 +15,7 @@ from support.nats.clock_proxy import WrongClock, nats_with_clock
 from support.nats.servers import APP, NatsCluster, NatsServer, connected, default_options
 from support.recordings.scenario import Api
 
-from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS
-
-_NUMBERS: Final = (*SMALL_NUMBERS, "dedupe_memory=1MiB", "replica_divergence_messages=5")
+_NUMBERS: Final = ("dedupe_memory=1MiB", "replica_divergence_messages=5")
 # Waits are a sixtieth, but longer than the exporter takes for its slowest requests.
 FAST: Final = Tempo(speed=60, least_wait=25.0, numbers=_NUMBERS)
 # For the short form: as fast as polls of two seconds allow.

@@ -189,11 +189,16 @@ ABANDONED = Scenario(
         **_series("consumer_exhausted_total", _of_consumer(), after("20m", None, 2)),
         **_series("consumer_exhausted_last_event_timestamp_seconds", _of_consumer(), after("20m", None, 1200)),
         **_series("consumer_exhausted_messages", _of_consumer(), between("20m", "70m", 2, 0)),
+        **_series(
+            "consumer_condition_start_timestamp_seconds",
+            f'{_of_consumer()},condition="messages_abandoned"',
+            _during((20, 70), value=1200),
+        ),
     },
     checks=(
         Check("19m", "ConsumerMessagesAbandoned"),
         *(
-            Check(f"{minute}m", "ConsumerMessagesAbandoned", (_worker("2;"),))
+            Check(f"{minute}m", "ConsumerMessagesAbandoned", (_worker("+2;"),))
             for minute in (20, 36, 52, 60, 69)
         ),
         Check("88m", "ConsumerMessagesAbandoned"),

@@ -12,11 +12,6 @@ _K = 'system="prod",account="APP",stream="ORDERS"'
 _FRESH = {'streamgauge_snapshot_age_seconds{system="prod",instance="a"}': 5.0}
 
 
-def since(moment_hours: float) -> Pattern:
-    """Seconds since then; 0 before."""
-    return lambda at: max(0.0, at - moment_hours * HOUR)
-
-
 def until(hours: float, per_minute: float, start: float = 0.0) -> Pattern:
     """A counter that is constant in the end."""
     return lambda at: per_minute * (min(max(at, start * HOUR), hours * HOUR) / 60 - start * 60)
@@ -35,7 +30,6 @@ def _consumer(name: str, deliveries: Values, stalls: float = 26) -> dict[str, Va
         f"streamgauge_consumer_deliveries_total{k}": deliveries,
         f"streamgauge_consumer_num_pending{k}": waits,
         f"streamgauge_consumer_num_waiting{k}": 0,
-        f"streamgauge_consumer_stalled_seconds{k}": since(stalls),
         **_condition("consumer", "no_worker_pulls", f'consumer="{name}",instance="a"', stalls),
     }
 
@@ -91,7 +85,7 @@ NO_WORKER = Scenario(
 
 _PAUSED_LONG = Fires(
     _of("forgotten"),
-    "1.45k;",
+    "+1.45k;",
     _link("forgotten"),
 )
 
@@ -101,16 +95,21 @@ def _pause(name: str, paused: Values, pending: Values) -> dict[str, Values]:
     return {
         f"streamgauge_consumer_paused{k}": paused,
         f"streamgauge_consumer_num_pending{k}": pending,
+        **(
+            _condition("consumer", "paused_backlog", f'consumer="{name}",instance="a"', 0)
+            if pending
+            else {}
+        ),
     }
 
 
 PAUSED = Scenario(
-    "a pause of a day with a growing backlog",
+    "a pause of a day while messages wait",
     every="5m",
     series={
         **_FRESH,
         **_pause("forgotten", 1, ramp(10, 1)),
-        **_pause("steady", 1, 500),
+        **_pause("nothing waits", 1, 0),
         **_pause("shorter", after("10m", 0, 1), ramp(10, 1)),
         # Its earlier state is unknown.
         **_pause("first seen paused", after("10m", None, 1), ramp(10, 1)),

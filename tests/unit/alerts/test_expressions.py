@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alerts import thresholds
-from alerts.queries import certain_offset, fresh, holds, increase, latest, predicted
+from alerts.queries import certain_offset, fresh, holds, increase, latest
 from alerts.render_options import DEFAULT, RenderOptions, Timing
 from exporter import catalog
 from streamgauge.promql.expression import ExpressionError
@@ -39,18 +39,17 @@ def test_each_replica_has_a_clock_of_its_own() -> None:
 
 
 def test_a_threshold_is_written_as_the_number_that_counts() -> None:
-    condition = latest(catalog.STREAM_REPLICA_LAG) > thresholds.REPLICA_LAG
-    options = RenderOptions(thresholds=thresholds.overridden(["replica_lag=7"]))
-    assert condition.render(DEFAULT).endswith("> 1000)")
+    condition = latest(catalog.META_PENDING) > thresholds.META_PENDING
+    options = RenderOptions(thresholds=thresholds.overridden(["meta_pending=7"]))
+    assert condition.render(DEFAULT).endswith("> 500)")
     assert condition.render(options).endswith("> 7)")
 
 
-def test_a_threshold_can_be_a_window_and_a_horizon() -> None:
-    options = RenderOptions(thresholds=thresholds.overridden(["stream_filling_horizon=2h"]))
-    horizon = thresholds.STREAM_FILLING_HORIZON
-    text = predicted(catalog.STREAM_FILL_RATIO, "6h", horizon).render(options)
-    assert text.endswith("(predict_linear(streamgauge_stream_fill_ratio[6h], 7200))")
-    assert "[4h]" in increase(catalog.STREAM_RECREATED, horizon).render(DEFAULT)
+def test_a_threshold_can_be_a_window() -> None:
+    options = RenderOptions(thresholds=thresholds.overridden(["consumer_paused=2h"]))
+    window = thresholds.CONSUMER_PAUSED
+    assert "[1d]" in increase(catalog.STREAM_RECREATED, window).render(DEFAULT)
+    assert "[2h]" in increase(catalog.STREAM_RECREATED, window).render(options)
 
 
 def test_a_trial_shortens_windows_but_leaves_two_samples_in_each() -> None:

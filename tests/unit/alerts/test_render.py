@@ -74,17 +74,17 @@ def test_a_rule_adds_its_severity_and_where_owners_can_be_known_a_team() -> None
 
 
 def test_another_threshold_changes_the_rule_and_its_text() -> None:
-    chosen = thresholds.overridden(["stream_filling_horizon=2h", "replica_lag=5"])
+    chosen = thresholds.overridden(["stream_filling=2h", "meta_pending=5"])
     rules = alerts_in(one_rule_file(RenderOptions(thresholds=chosen)))
-    filling = rules["JetStreamStreamFillingUp"]
-    assert "[6h], 7200)" in filling["expr"]
-    assert "in less than 2h" in filling["annotations"]["description"]
-    assert "[5m]) > 5)\n" in rules["JetStreamStreamReplicaLagging"]["expr"]
+    assert "> 7200\n" in rules["JetStreamStreamFillingUp"]["expr"]
+    assert "[2m]) > 5)\n" in rules["JetStreamMetaPendingHigh"]["expr"]
+    reference = rules["JetStreamConsumerMessagesLost"]["annotations"]["description"]
+    assert "in the last 15m" in reference
 
 
 def test_speed_divides_all_waits_and_windows() -> None:
     rules = alerts_in(one_rule_file(RenderOptions(timing=Timing(speed=60))))
-    assert rules["JetStreamStreamFull"]["for"] == "5s"
+    assert rules["JetStreamServerUnhealthy"]["for"] == "5s"
     assert 'condition="falling_behind"}) > 30\n' in rules["JetStreamConsumerBacklogGrowing"]["expr"]
     assert rules["JetStreamExporterStale"]["expr"].endswith(" > 5")
     assert rules["JetStreamServerClockOffset"]["expr"].count("> 1") == 3
@@ -129,7 +129,7 @@ def test_the_command_takes_all_its_options(capsys: pytest.CaptureFixture[str]) -
     arguments = [
         "render",
         "--set",
-        "replica_lag=5",
+        "leader_changes=5",
         "--exclude",
         "stream=A",
         "--exclude",
@@ -139,7 +139,7 @@ def test_the_command_takes_all_its_options(capsys: pytest.CaptureFixture[str]) -
     assert main(arguments) == 0
     output = capsys.readouterr().out
     expected = RenderOptions(
-        thresholds=thresholds.overridden(["replica_lag=5"]),
+        thresholds=thresholds.overridden(["leader_changes=5"]),
         timing=Timing(speed=10),
         exclusions={"stream": "A|B"},
         runbooks="https://r",

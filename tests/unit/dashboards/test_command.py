@@ -80,10 +80,10 @@ def test_the_same_arguments_write_the_same_bytes(tmp_path: Path, form: str) -> N
 
 
 def test_a_chosen_threshold_moves_lines_and_queries(tmp_path: Path) -> None:
-    files = render(tmp_path, "--set", "redelivery_ratio=0.25", "--set", "dedupe_id_memory=100B")
-    fleet, publish = json.loads(files["sg-fleet.json"]), json.loads(files["sg-publish.json"])
-    steps = panel(fleet, "Redelivery of the worst consumers")["fieldConfig"]["defaults"]
-    assert steps["thresholds"]["steps"][-1]["value"] == 0.25
+    files = render(tmp_path, "--set", "dedupe_memory=1MiB", "--set", "dedupe_id_memory=100B")
+    publish = json.loads(files["sg-publish.json"])
+    steps = panel(publish, "Memory of message ids")["fieldConfig"]["defaults"]
+    assert steps["thresholds"]["steps"][-1]["value"] == 1 << 20
     assert panel(publish, "Memory of message ids")["targets"][0]["expr"].endswith("* 100")
 
 
@@ -108,8 +108,9 @@ def panel(board: dict[str, Any], title: str) -> dict[str, Any]:
         ((), "the following arguments are required: --out"),
         (("--out", "x", "--format", "xml"), "invalid choice: 'xml'"),
         (("--out", "x", "--set", "redelivery_ratio"), "--set redelivery_ratio: write it as"),
-        (("--out", "x", "--set", "redelivery=1"), "did you mean redelivery_loop?"),
-        (("--out", "x", "--set", "redelivery_ratio=5m"), "redelivery_ratio=5m: is not a ratio"),
+        (("--out", "x", "--set", "rollup=1"), "did you mean rollup_age?"),
+        (("--out", "x", "--set", "account_full_ratio=5m"), "account_full_ratio=5m: is not a ratio"),
+        (("--out", "x", "--set", "redelivery_ratio=0.2"), "the exporter judges by it"),
         (("--out", "x", "--uid-prefix", "a/b"), "--uid-prefix 'a/b': only letters"),
         (("--out", "x", "--uid-prefix", "a" * 40), "is longer than"),
         (("--out", "x", "--tag", ""), "--tag '': is not a tag"),

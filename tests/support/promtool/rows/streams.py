@@ -347,6 +347,9 @@ PUBLISHING = (
             "key-value": KEY_VALUE,
             "meant": {'stream_info{idempotent_writers="true",leader="n1"}': 1},
             "known duplicates": {"stream_dedupe_hits_total": ramp(0, 5), "stream_dedupe_exact": 1},
+            # Publishers get an error; a stream that stays full pages.
+            "full": began("stream", "full"),
+            "back pressure": began("stream", "back_pressure"),
         },
         values="5.2%;-",
     ),

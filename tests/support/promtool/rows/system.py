@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import ACCOUNT, SERVER, STREAM, SYSTEM, Row, after, ramp
+from support.promtool.alert_row import ACCOUNT, SERVER, STREAM, SYSTEM, Row, after, began, ramp
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
 APP = "Account APP (system {system})"
-_REFUSES = 'stream_info{discard="new",leader="n1"}'
-_DROPS_OLD = 'stream_info{discard="old",leader="n1"}'
 _DAY = 86_400.0
 
 SPACE = (
     *(
         Row(
-            "StreamFull",
+            alert,
             STREAM,
-            case=limit,
-            bad={f'stream_fill_ratio{{limit="{limit}"}}': 0.98},
-            calm={f'stream_fill_ratio{{limit="{limit}"}}': 0.979},
-            context={_REFUSES: 1},
-            labels={"limit": limit},
+            bad=began("stream", word),
+            calm=began("stream", word, "2m"),
+            context={'stream_fill_ratio{limit="bytes"}': 0.981},
+            onset=onset,
+            aged=True,
             silent={
-                "drops old ones": {_REFUSES: None, _DROPS_OLD: 1},
-                "back pressure": {
-                    _REFUSES: None,
-                    'stream_info{discard="new",back_pressure="true",leader="n1"}': 1,
+                "back pressure": {'stream_info{discard="new",back_pressure="true",leader="n1"}': 1},
+                "another condition": {
+                    **dict.fromkeys(began("stream", word)),
+                    **began("stream", "back_pressure"),
                 },
             },
-            values="98%;",
+            values=values,
+            later=later,
         )
-        for limit in ("bytes", "messages")
-    ),
-    Row(
-        "StreamFillingUp",
-        STREAM,
-        # A twentieth of a percent a minute: 12 % in four hours.
-        bad={'stream_fill_ratio{limit="bytes"}': ramp(0.851, 0.0007)},
-        calm={'stream_fill_ratio{limit="bytes"}': ramp(0.851, 0.0004)},
-        context={_REFUSES: 1},
-        every="1m",
-        onset="1m",
-        lingers=True,
-        labels={"limit": "bytes"},
-        silent={
-            "drops old ones": {_REFUSES: None, _DROPS_OLD: 1},
-            "half empty": {'stream_fill_ratio{limit="bytes"}': ramp(0.5, 0.005)},
-        },
-        values="87.27%;",
+        for alert, word, onset, values, later in (
+            ("StreamFull", "full", "5m15s", "5m 15s;+98.1%;", "5m 30s;+98.1%;"),
+            ("StreamFillingUp", "filling", "30m15s", "+98.1%;", "+98.1%;"),
+        )
     ),
     Row(
         "StreamForecastFull",

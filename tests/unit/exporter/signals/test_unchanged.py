@@ -102,7 +102,7 @@ def test_hardly_any_poll_is_a_full_evaluation() -> None:
     ("row", "verdicts"),
     [
         (WAITING, [Verdict.OK, Verdict.NO_WORKER_PULLS, Verdict.ACK_FLOOR_STUCK]),
-        (replace(WAITING, num_waiting=1), [Verdict.OK, Verdict.ACK_FLOOR_STUCK]),
+        (replace(WAITING, num_waiting=1), [Verdict.OK, Verdict.STALLED]),
         (
             replace(WAITING, num_waiting=1, config=consumer_config(max_ack_pending=5)),
             [Verdict.OK, Verdict.ACK_PENDING_FULL],

@@ -121,6 +121,6 @@ def test_a_doubt_about_losses_is_over_when_the_window_has_passed_it() -> None:
     row = caught_up(14, 10, num_pending=6, num_waiting=1, stream_first_seq=15)
     seen.stand(row, purged, until=400)
     assert (seen.result[ARISES].purged, seen.result[ARISES].lost_upper) == (0, 4)
-    assert seen.saved >= set(range(40, OVER, POLL))
+    assert seen.saved >= set(range(40, OVER, POLL)) - {60, 65}  # then it is stalled
     assert seen.last_second("lost_exact", 0) == OVER
     assert {result.redelivery_exact for result in seen.result.values()} == {1}

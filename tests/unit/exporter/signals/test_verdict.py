@@ -7,13 +7,16 @@ from itertools import pairwise
 import pytest
 
 from exporter import catalog
-from exporter.signals.conditions.words import Condition
+from exporter.signals.conditions.words import RATIOS, Condition
 from exporter.signals.verdict import Verdict, verdict, worst
 
 
 def test_every_condition_has_its_verdict() -> None:
-    found = [verdict(((each, 0.0),), paused=False, idle=True) for each in Condition]
+    judged = [each for each in Condition if each not in RATIOS]
+    found = [verdict(((each, 0.0),), paused=False, idle=True) for each in judged]
     assert set(found) == set(Verdict) - {Verdict.OK, Verdict.IDLE, Verdict.PAUSED}
+    for each in RATIOS:
+        assert verdict(((each, 0.0),), paused=False, idle=True) is Verdict.IDLE
 
 
 def test_the_words_of_the_catalogue_are_those_of_the_verdicts() -> None:
@@ -30,7 +33,8 @@ def test_a_pause_outranks_all_but_a_missing_leader() -> None:
 
 def test_gravity_is_the_order_of_the_conditions() -> None:
     """But for the two names of one verdict."""
-    ranks = [verdict(((each, 0.0),), paused=False, idle=False) for each in Condition]
+    judged = [each for each in Condition if each not in RATIOS]
+    ranks = [verdict(((each, 0.0),), paused=False, idle=False) for each in judged]
     for graver, other in pairwise(ranks):
         assert worst(graver, other) == graver
 

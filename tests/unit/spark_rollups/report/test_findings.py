@@ -331,7 +331,7 @@ def test_within_the_alerts_horizon_it_is_critical(likely: int, severity: Severit
 
 
 def test_a_threshold_of_ones_own_moves_the_line() -> None:
-    chosen = thresholds.overridden(["redelivery_ratio=0.0001"])
+    chosen = thresholds.overridden(["redelivery_ratio=0.0001"], of_exporter=True)
     report = build_report(healthy(), MONTH, MADE, chosen)
     assert [finding.code for finding in report.findings] == ["CON-REDELIVERY-HIGH"]
 
