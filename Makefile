@@ -13,10 +13,10 @@ PART_alerts := tests/promtool tests/e2e tests/lab tests/contract/alerts
 PART_archive := tests/integration/archive tests/unit/archive
 PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
 PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
-PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources
+PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
 PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-long check record generate fresh bench docs spark-zip constraints lock sbom audit-dependencies clean help
+.PHONY: setup run test test-fast test-long fuzz check record generate fresh bench docs spark-zip constraints lock sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -42,6 +42,9 @@ test-long: $(READY) ## every server version, longer workloads; PART=signals|aler
 	@test -z '$(PART)' || test -n '$(PART_$(PART))' || { echo "make: no PART $(PART)"; exit 2; }
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
 	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(PARALLEL) $(PART_$(PART))
+
+fuzz: $(READY) ## a million altered responses and requests, at most half an hour; ARGS="--seed 7 --minutes 5"
+	@PYTHONPATH=tests $(BIN)/python -m support.fuzz $(ARGS)
 
 check: $(READY) ## ruff, format, mypy --strict, import rules, vocabulary
 	@$(BIN)/ruff check --quiet .

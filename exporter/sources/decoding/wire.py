@@ -10,8 +10,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-Count = Annotated[int, Meta(ge=0)]
-"""A negative count makes its row malformed."""
+_HIGHEST = 2**63 - 1
+Count = Annotated[int, Meta(ge=0, le=_HIGHEST)]
+"""A negative count, also one that the server wrote as a huge unsigned number, makes its row malformed."""
+Unsigned = Annotated[int, Meta(ge=0)]
+Nanoseconds = Annotated[int, Meta(ge=-_HIGHEST, le=_HIGHEST)]
 
 
 class WireSequence(Struct, gc=False):
@@ -24,8 +27,8 @@ class WirePeer(Struct, gc=False):
     name: str = ""
     current: bool = False
     offline: bool = False
-    active: int = 0
-    lag: Count = 0
+    active: Nanoseconds = 0
+    lag: Unsigned = 0
 
 
 class WireCluster(Struct, gc=False):
@@ -40,9 +43,9 @@ class WireConsumerConfig(Struct, gc=False):
     durable_name: str = ""
     deliver_policy: str = ""
     ack_policy: str = ""
-    ack_wait: int = 0
+    ack_wait: Nanoseconds = 0
     max_deliver: int = 0
-    backoff: list[int] = field(default_factory=list)
+    backoff: list[Nanoseconds] = field(default_factory=list)
     filter_subject: str = ""
     filter_subjects: list[str] = field(default_factory=list)
     replay_policy: str = ""
@@ -54,10 +57,10 @@ class WireConsumerConfig(Struct, gc=False):
     direct: bool = False
     sourcing: bool = False
     priority_policy: str = ""
-    inactive_threshold: int = 0
+    inactive_threshold: Nanoseconds = 0
     mem_storage: bool = False
     deliver_group: str = ""
-    idle_heartbeat: int = 0
+    idle_heartbeat: Nanoseconds = 0
     sample_freq: str = ""
     max_batch: int = 0
     rate_limit_bps: int = 0
@@ -78,7 +81,7 @@ class WireConsumer(Struct, gc=False):
     cluster: WireCluster | None = None
     push_bound: bool = False
     paused: bool = False
-    pause_remaining: int = 0
+    pause_remaining: Nanoseconds = 0
 
 
 class WireTransform(Struct, gc=False):
@@ -102,14 +105,14 @@ class WireStreamConfig(Struct, gc=False):
     max_consumers: int = 0
     max_msgs: int = 0
     max_bytes: int = 0
-    max_age: int = 0
+    max_age: Nanoseconds = 0
     max_msgs_per_subject: int = 0
     discard: str = ""
     storage: str = ""
     num_replicas: int = 0
-    duplicate_window: int = 0
+    duplicate_window: Nanoseconds = 0
     allow_msg_ttl: bool = False
-    subject_delete_marker_ttl: int = 0
+    subject_delete_marker_ttl: Nanoseconds = 0
     allow_msg_schedules: bool = False
     allow_atomic: bool = False
     no_ack: bool = False
@@ -149,8 +152,8 @@ class WireApiError(Struct, gc=False):
 
 class WireOrigin(Struct, gc=False):
     name: str = ""
-    lag: Count = 0
-    active: int = 0
+    lag: Unsigned = 0
+    active: Nanoseconds = 0
     error: WireApiError | None = None
 
 
@@ -170,19 +173,19 @@ class WireStream(Struct, gc=False):
 
 class WireApiStats(Struct, gc=False):
     level: int | None = None
-    total: Count = 0
-    errors: Count = 0
-    inflight: Count = 0
+    total: Unsigned = 0
+    errors: Unsigned = 0
+    inflight: Unsigned = 0
 
 
 class WireSnapshotStats(Struct, gc=False):
-    last_duration: int = 0
+    last_duration: Nanoseconds = 0
 
 
 class WireMeta(Struct, gc=False):
     name: str = ""
     leader: str = ""
-    cluster_size: Count = 0
+    cluster_size: Unsigned = 0
     pending: int | None = None
     replicas: list[WirePeer] | None = None
     snapshot: WireSnapshotStats | None = None
@@ -192,16 +195,16 @@ class WireJsConfig(Struct, gc=False):
     max_memory: int = 0
     max_storage: int = 0
     domain: str = ""
-    sync_interval: int = 0
+    sync_interval: Nanoseconds = 0
     sync_always: bool = False
 
 
 class WireJsStats(Struct, gc=False):
-    memory: Count = 0
-    storage: Count = 0
-    reserved_memory: Count = 0
-    reserved_storage: Count = 0
-    ha_assets: Count = 0
+    memory: Unsigned = 0
+    storage: Unsigned = 0
+    reserved_memory: Unsigned = 0
+    reserved_storage: Unsigned = 0
+    ha_assets: Unsigned = 0
     api: WireApiStats = field(default_factory=WireApiStats)
 
 
@@ -216,8 +219,8 @@ class WireJetStream(Struct, gc=False):
 class WireAccountDetail(Struct, gc=False):
     name: str = ""
     id: str = ""
-    memory: Count = 0
-    storage: Count = 0
+    memory: Unsigned = 0
+    storage: Unsigned = 0
     reserved_memory: int = 0
     reserved_storage: int = 0
     api: WireApiStats = field(default_factory=WireApiStats)
@@ -273,10 +276,10 @@ class WireStats(Struct, gc=False):
     """STATSZ over the system account, and the same fields in VARZ."""
 
     start: datetime | None = None
-    mem: Count = 0
-    cores: Count = 0
+    mem: Unsigned = 0
+    cores: Unsigned = 0
     cpu: float = 0.0
-    slow_consumers: Count = 0
+    slow_consumers: Unsigned = 0
     jetstream: WireJetStream | None = None
 
 
@@ -321,7 +324,7 @@ class WireHealthResponse(Struct, gc=False):
 class WireAccountStat(Struct, gc=False):
     acc: str = ""
     name: str = ""
-    slow_consumers: Count = 0
+    slow_consumers: Unsigned = 0
 
 
 class WireAccountStats(Struct, gc=False):

@@ -62,8 +62,23 @@ class FlagParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         named = re.fullmatch(r"argument (-?-?[\w.-]+)(?:/\S+)?: (.*)", message)
         if named:
-            raise SettingsError(named[1], "", named[2])
-        raise SettingsError("command line", "", message)
+            raise SettingsError(named[1], "", _without_choice(named[2]))
+        unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
+        raise SettingsError("command line", "", _unknown(unknown[1]) if unknown else message)
+
+
+def _without_choice(reason: str) -> str:
+    """A word in the wrong place may be a password: only what is expected is shown."""
+    choices = re.fullmatch(r"invalid choice: .* \(choose from (.*)\)", reason, re.DOTALL)
+    return f"is none of {choices[1]}" if choices else reason
+
+
+def _unknown(words: str) -> str:
+    """Only the names of unknown flags: any other word may be a password."""
+    flags = re.findall(r"(?:^|\s)(--?[a-zA-Z][\w.-]*)", words)
+    return (
+        f"unknown flag {flags[0]} (see --help)" if flags else "a word without a flag (see --help)"
+    )
 
 
 def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.ArgumentParser:

@@ -277,7 +277,9 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Outpu
             ["import", "{archive}"],
             "one of the arguments --prometheus --openmetrics --opaque is required",
         ),
-        (["dance"], "invalid choice: 'dance'"),
+        (["dance"], "COMMAND: is none of 'inspect'"),
+        (["inspect", "{archive}", "s3cret"], "command line: a word without a flag"),
+        (["export", "{archive}", "--what=s3cret"], "command line: unknown flag --what (see"),
     ],
 )
 def test_an_input_error_is_one_line_and_exit_code_two(
