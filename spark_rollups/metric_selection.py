@@ -55,27 +55,22 @@ TRENDED: Final = _names(
     catalog.SERVER_PROCESS_MEMORY_BYTES,
 )
 
-# Metrics of forecasts, and those whose worst hour matters.
-HOURLY: Final = tuple(
-    dict.fromkeys(
-        (
-            *(each.metric for each in FORECASTED),
-            *_names(
-                catalog.CONSUMER_LAG_SECONDS,
-                catalog.CONSUMER_NUM_PENDING,
-                catalog.CONSUMER_REDELIVERIES,
-                catalog.CONSUMER_DELIVERIES,
-                catalog.CONSUMER_LOST_MESSAGES,
-                catalog.STREAM_STORED_MESSAGES,
-                catalog.SERVER_CPU_RATIO,
-                catalog.SERVER_CLOCK_OFFSET_SECONDS,
-            ),
-        )
-    )
-)
+# Forecasts use the levels of hours; the archive has the hours of all metrics.
+HOURLY: Final = tuple(each.metric for each in FORECASTED)
 
-# Gauges whose values are states: the table `shares` has the time in each.
-STATES: Final = _names(catalog.CONSUMER_VERDICT, catalog.CONSUMER_REDELIVERY_CAUSE)
+# A condition has a series only while it holds; its value is when it began. The other metric exists
+# while the subject is watched: the time without it is unknown.
+CONDITIONS: Final = {
+    condition.name: watched.name
+    for condition, watched in (
+        (catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, catalog.CONSUMER_VERDICT),
+        (catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS, catalog.STREAM_UP),
+        (catalog.SERVER_CONDITION_START_TIMESTAMP_SECONDS, catalog.SERVER_UP),
+    )
+}
+
+# The table `states` has the time in each of their values, of conditions the time in which they hold.
+STATES: Final = (*CONDITIONS, *CONDITIONS.values(), catalog.CONSUMER_REDELIVERY_CAUSE.name)
 
 # Quantiles are computed from samples.
 QUANTILES: Final = _names(

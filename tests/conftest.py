@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
         if item.get_closest_marker("long") and not long_run():
             item.add_marker(only_in_the_long_run)
+    # Spark runs once at a time: begun last, its tests would be a long tail on one worker.
+    items.sort(key=lambda item: "spark" not in item.keywords)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -58,7 +58,8 @@ def write_snapshots(
             note = {**note, "days": sorted({*kept, *outdated}),
                     "tables": {"trends": read_version(out, "trends").number}}  # fmt: skip
         with session.job(f"rollup {span}: {name}", progress):
-            replace_partitions(_union(parts), out, name, [*outdated, *dropped], note_text(**note))
+            rows = _union(parts).hint("rebalance", "as_of")
+            replace_partitions(rows, out, name, [*outdated, *dropped], note_text(**note))
 
 
 def wanted_days(rollups: Rollups) -> list[str]:

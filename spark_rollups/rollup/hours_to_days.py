@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from archive.tables.schema import LOOKBACK_HOURS
-from spark_rollups.rollup.series_dimension import keys
+from spark_rollups.rollup.series_dimension import RISING, keys
 
 _OF_ONE_SERIES: Final = ("count", "sum", "first", "last", "p95", "increase", "resets")
 
@@ -18,15 +18,11 @@ def hours_of_identities(hours: Any, dimension: Any, *, pairs: bool) -> Any:
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    joined = (
-        hours.where("count > 0")
-        .join(F.broadcast(keys(dimension)), "series")
-        .withColumn("increase", F.when(F.col("rising"), F.col("increase")))
-        .withColumn("resets", F.when(F.col("rising"), F.col("resets")).otherwise(0))
-    )
+    filled = hours.where("count > 0")
     columns = ["day", "identity", "hour", "min", "max", *_OF_ONE_SERIES]
-    if not pairs:
-        return joined.select(columns)
+    if not pairs:  # each series is its identity: labels are joined after the aggregation
+        return filled.withColumnRenamed("series", "identity").select(columns)
+    joined = filled.join(F.broadcast(keys(dimension)), "series")
     # Ties go to the smallest fingerprint; an hour has fewer than 2^31 samples.
     best = F.shiftleft(F.col("count").cast("bigint"), 31) - F.col("place")
     shared = (
@@ -46,19 +42,34 @@ def days_of_identities(hours: Any) -> Any:
     """One row per identity and day. Bit n of `hour_bits` is set if hour n has data."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return hours.groupBy("day", "identity").agg(
-        F.sum("count").alias("count"),
-        F.count("*").cast("int").alias("hours"),
-        F.min("min").alias("min"),
-        F.max("max").alias("max"),
-        F.sum("sum").alias("sum"),
-        F.min_by("first", "hour").alias("first"),
-        F.max_by("last", "hour").alias("last"),
-        F.min("hour").alias("first_hour"),
-        F.max("hour").alias("last_hour"),
-        F.sum("increase").alias("increase"),
-        F.sum("resets").alias("resets"),
-        F.bit_or(F.expr("shiftleft(1, hour(hour))")).alias("hour_bits"),
+    # Arithmetic: the function `hour` would convert time zones for each row.
+    bit = F.expr("shiftleft(1, int(unix_seconds(hour) div 3600 % 24))")
+    return (
+        hours.groupBy("day", "identity")
+        .agg(
+            F.sum("count").alias("count"),
+            F.min("min").alias("min"),
+            F.max("max").alias("max"),
+            F.sum("sum").alias("sum"),
+            F.min_by("first", "hour").alias("first"),
+            F.max_by("last", "hour").alias("last"),
+            F.min("hour").alias("first_hour"),
+            F.max("hour").alias("last_hour"),
+            F.sum("increase").alias("increase"),
+            F.sum("resets").alias("resets"),
+            F.bit_or(bit).alias("hour_bits"),
+        )
+        .withColumn("hours", F.bit_count("hour_bits"))
+    )
+
+
+def rising_only(rows: Any) -> Any:
+    """Gauges have no increase and no resets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rising = F.col("kind").isin(*RISING)
+    return rows.withColumn("increase", F.when(rising, F.col("increase"))).withColumn(
+        "resets", F.when(rising, F.col("resets")).otherwise(0)
     )
 
 

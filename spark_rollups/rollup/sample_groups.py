@@ -13,10 +13,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from archive.tables.chunk_statistics import quantiles, without_nan
 from archive.tables.schema import DAY_MS
+from spark_rollups.metric_selection import CONDITIONS
 from spark_rollups.rollup.chunks import TIME_COLUMNS, VALUE_COLUMNS, chunks_of, timed_samples
 from spark_rollups.rollup.day_samples import DaySamples, day_samples
 from spark_rollups.rollup.series_dimension import keys
 from spark_rollups.rollup.state_durations import state_seconds
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
 # Of all metrics together, in one group: some ten megabytes of chunks.
@@ -46,6 +48,19 @@ def states_of_days(samples: Any, dimension: Any, metrics: Sequence[str], series:
     )
 
 
+def with_known_seconds(states: Any) -> Any:
+    """Adds how long the subject of each row was watched on that day; null if it is not known."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    watched = F.col("metric").isin(*CONDITIONS.values())
+    others = F.map_filter("labels", lambda name, _: name != "condition")
+    subject = Window.partitionBy("day", *SUBJECT_LABELS, F.array_sort(F.map_entries(others)))
+    # Whole numbers: the sum does not depend on its order.
+    known = F.sum(F.when(watched, F.round(F.col("seconds") * 1000).cast("bigint")))
+    return states.withColumn("known_seconds", known.over(subject) / 1000)
+
+
 def _grouped(
     samples: Any, dimension: Any, metrics: Sequence[str], series: int, columns: Sequence[str]
 ) -> Any:
@@ -56,7 +71,7 @@ def _grouped(
         samples.where(F.col("metric").isin(list(metrics)))
         .select("day", "metric", *columns)
         .join(F.broadcast(keys(dimension)), "series")
-        .drop("copies", "rising")
+        .drop("copies")
         .withColumn("part", F.pmod("identity", F.lit(groups)))
         .groupBy("day", "metric", "part")
     )
@@ -78,7 +93,10 @@ def state_rows(chunks: pa.Table) -> pa.Table:
     found = _selected(chunks, timed=True)
     day_end = (_day_number(chunks) + 1) * DAY_MS
     owner = np.repeat(found.identity, found.counts)
-    states = state_seconds(owner, found.times, found.values, day_end)
+    values = found.values
+    if chunks.column("metric")[0].as_py() in CONDITIONS:  # it holds, whenever it began
+        values = np.where(np.isnan(values), np.nan, 1.0)
+    states = state_seconds(owner, found.times, values, day_end)
     return pa.table([_days(chunks, len(states.identity)), states.identity, states.value,
                      states.samples, states.seconds], schema=_STATE_ROWS)  # fmt: skip
 

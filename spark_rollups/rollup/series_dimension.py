@@ -19,7 +19,7 @@ FOLDED_LABELS: Final = (
 )  # fmt: skip
 _NAME_LABEL: Final = "__name__"
 _HISTOGRAM_PARTS: Final = ("_bucket", "_sum", "_count")
-_RISING: Final = (Kind.COUNTER.value, Kind.HISTOGRAM.value)
+RISING: Final = (Kind.COUNTER.value, Kind.HISTOGRAM.value)
 
 
 def known_kinds() -> list[tuple[str, str]]:
@@ -63,7 +63,6 @@ def series_dimension(spark: Any, series: Any, folded: Sequence[str]) -> Any:
     return named.select(
         "series",
         *IDENTITY,
-        F.col("kind").isin(*_RISING).alias("rising"),
         F.min("series").over(same).alias("identity"),
         F.count("*").over(same).alias("copies"),
         F.row_number().over(same.orderBy("fingerprint")).alias("place"),
@@ -72,12 +71,12 @@ def series_dimension(spark: Any, series: Any, folded: Sequence[str]) -> Any:
 
 def keys(dimension: Any) -> Any:
     """What facts are joined with: small enough for a broadcast."""
-    return dimension.select("series", "identity", "copies", "place", "rising")
+    return dimension.select("series", "identity", "copies", "place")
 
 
 def with_identity(rows: Any, dimension: Any) -> Any:
-    """Replaces `identity` by its columns."""
+    """Adds the columns of `identity`."""
     from pyspark.sql import functions as F  # noqa: N812
 
     columns = dimension.where("series = identity").select("identity", *IDENTITY)
-    return rows.join(F.broadcast(columns), "identity").drop("identity")
+    return rows.join(F.broadcast(columns), "identity")

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars
 import pytest
 from deltalake import DeltaTable
+from support.archive.folder import STALE
 from support.nats.servers import long_run
 from support.rollups.archive import (
     DAY,
@@ -21,6 +22,7 @@ from support.rollups.archive import (
 from support.rollups.generated_samples import generated_days
 from support.rollups.runs import EVER, run, wrong
 
+from spark_rollups import metric_selection
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import Session
 
@@ -33,6 +35,11 @@ STARTS = (
     datetime(2026, 12, 30, tzinfo=UTC),
     datetime(2028, 2, 28, tzinfo=UTC),
 )
+# More than a run keeps: counters, decimals and shared series too.
+HOURLY = (
+    *metric_selection.HOURLY, "streamgauge_consumer_lag_seconds", "streamgauge_consumer_num_pending",
+    "streamgauge_consumer_deliveries_total", "streamgauge_server_cpu_ratio",
+)  # fmt: skip
 SEEDS = range(8) if long_run() else range(1)
 END = round(STARTS[-1].timestamp() * 1000) + 10 * DAY
 
@@ -60,14 +67,14 @@ def rolled(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     out = tmp_path_factory.mktemp("rolled") / "out"
-    run(session, generated[0], out, from_raw=request.param, forecasts=False)
+    run(session, generated[0], out, from_raw=request.param, forecasts=False, hourly=HOURLY)
     return out
 
 
 def test_tables_from_statistics_and_from_samples_equal_the_oracle(
     rolled: Path, generated: tuple[Path, list[Sample]]
 ) -> None:
-    assert wrong(rolled, generated[1]) == []
+    assert wrong(rolled, generated[1], HOURLY) == []
 
 
 def test_engines_that_read_delta_tables_see_the_same_rows_and_sums(
@@ -132,12 +139,12 @@ def test_literal_samples_become_literal_rows(session: Session, tmp_path: Path) -
         (one, at, 10.0), (one, at + MINUTE, 14.0), (one, at + 2 * MINUTE, 3.0),
         (two, at, 10.0), (two, at + MINUTE, 14.0),
         (two, at + HOUR, 20.0), (two, at + HOUR + MINUTE, 25.0), (one, at + HOUR, 4.0),
-        (one, at + 2 * HOUR, math.nan), (one, at + 2 * HOUR + 1, 0x7FF0000000000002),
+        (one, at + 2 * HOUR, math.nan), (one, at + 2 * HOUR + 1, STALE),
         (state, at, 0.0), (state, at + 2 * MINUTE, 5.0), (state, at + 3 * MINUTE, 0.0),
-        (state, at + HOUR, 0x7FF0000000000002),
+        (state, at + HOUR, STALE),
     ]  # fmt: skip
     RollupArchive(tmp_path / "archive").add(samples, now=MONDAY + 5 * DAY)
-    run(session, tmp_path / "archive", tmp_path / "out", forecasts=False)
+    run(session, tmp_path / "archive", tmp_path / "out", forecasts=False, hourly=(total,))
     rollups = open_rollups(str(tmp_path / "out"))
     identity = {"metric": total, "kind": "counter", **identity, "server": "", "labels": {}}
     counter, gauge = rows_of(rollups.table("daily", *EVER))
@@ -157,4 +164,33 @@ def test_literal_samples_become_literal_rows(session: Session, tmp_path: Path) -
     assert [(row["value"], row["samples"], row["seconds"]) for row in states] == [
         (0.0, 2, 120.0 + 300.0),
         (5.0, 1, 60.0),
+    ]
+
+
+def test_a_condition_holds_while_its_series_exists_and_is_unknown_without_data(
+    session: Session, tmp_path: Path
+) -> None:
+    """Ten minutes stuck, five of two starts; then well; then the exporter is blind for the rest."""
+    who = {"system": "main", "account": "A", "stream": "S", "consumer": "c"}
+    verdict = labels("streamgauge_consumer_verdict", **who)
+    stuck, other = (
+        labels("streamgauge_consumer_condition_start_timestamp_seconds", **each, condition="stuck")
+        for each in (who, {**who, "consumer": "not watched"})
+    )
+    at = MONDAY + 23 * HOUR
+    samples: list[Sample] = [
+        *((verdict, at + n * MINUTE, 7.0 if n < 10 else 0.0) for n in range(30)),
+        (verdict, at + 30 * MINUTE, STALE),
+        *((stuck, at + n * MINUTE, 1e9 if n < 5 else 1e9 + 60) for n in range(10)),
+        (stuck, at + 10 * MINUTE, STALE),
+        (other, at + 58 * MINUTE, 1e9),
+    ]
+    RollupArchive(tmp_path / "archive").add(samples, now=MONDAY + 5 * DAY)
+    run(session, tmp_path / "archive", tmp_path / "out", forecasts=False)
+    rows = rows_of(open_rollups(str(tmp_path / "out")).table("states", *EVER))
+    condition = [row for row in rows if row["labels"] == {"condition": "stuck"}]
+    names = ("consumer", "value", "samples", "seconds", "known_seconds")
+    assert sorted(tuple(row[name] for name in names) for row in condition) == [
+        ("c", 1.0, 10, 600.0, 1800.0),
+        ("not watched", 1.0, 1, 120.0, None),  # until midnight
     ]

@@ -55,7 +55,7 @@ STATES: Final = pa.schema(
         ("day", pa.date32()),
         ("value", pa.float64()),
         ("samples", pa.int64()),
-        ("seconds", pa.float64()),
+        *_numbers("seconds", "known_seconds"),
     )
 )
 QUANTILES: Final = pa.schema(

@@ -7,6 +7,9 @@ from support.archive.folder import STALE
 from support.rollups.archive import HOUR, MINUTE, Labels, Sample, labels
 
 CONSUMER = "streamgauge_consumer_"
+SINCE = "condition_start_timestamp_seconds"
+_STREAM = {"system": "main", "account": "A", "stream": "S"}
+_SERVER = {"system": "main", "server": "n1"}
 
 
 def _labels(consumer: str, instance: str, **more: str) -> dict[str, str]:
@@ -25,12 +28,22 @@ def _series() -> list[tuple[Labels, str]]:
                 (labels(CONSUMER + "lag_seconds", **identity), "decimal"),
                 (labels(CONSUMER + "num_pending", **identity), "gauge"),
                 (labels(CONSUMER + "verdict", **identity), "state"),
+                (labels(CONSUMER + SINCE, **identity, condition="falling_behind"), "since"),
             ]
     found += [
         (labels(CONSUMER + "redelivery_ratio", **_labels("c1", "one:7778")), "ratio"),
         (labels(CONSUMER + "redelivery_cause", **_labels("c1", "one:7778")), "state"),
         (labels(CONSUMER + "terms_total", **_labels("c1", "one:7778", by="client")), "counter"),
         (labels(CONSUMER + "terms_total", **_labels("c1", "one:7778", by="limits")), "counter"),
+        (
+            labels(CONSUMER + SINCE, **_labels("unwatched", "one:7778"), condition="no_leader"),
+            "since",
+        ),
+        (labels("streamgauge_stream_up", **_STREAM), "state"),
+        (labels("streamgauge_stream_" + SINCE, **_STREAM, condition="full"), "since"),
+        (labels("streamgauge_stream_" + SINCE, **_STREAM, condition="diverged"), "since"),
+        (labels("streamgauge_server_up", **_SERVER), "state"),
+        (labels("streamgauge_server_" + SINCE, **_SERVER, condition="down"), "since"),
         (labels("streamgauge_stream_bytes", system="main", account="A", stream="S"), "gauge"),
         (labels("streamgauge_server_cpu_ratio", system="main", server="n1", pod="p-1"), "ratio"),
         (labels("foreign_requests_total", path="/a|b", job="x"), "counter"),

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
@@ -20,13 +20,19 @@ FOLDED = {
     "prometheus_replica", "__name__",
 }  # fmt: skip
 FIVE_MINUTES = 300_000
+CONDITION = "_condition_start_timestamp_seconds"
+# They exist while their subject is watched.
+WATCHED = ("streamgauge_consumer_verdict", "streamgauge_stream_up", "streamgauge_server_up")
 
 Identity = tuple[Any, ...]
 Samples = dict[int, float | None]  # by time; None is a stale marker
 
 
 class Oracle:
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    def __init__(
+        self, samples: Iterable[Sample], hourly: Sequence[str] = metric_selection.HOURLY
+    ) -> None:
+        self._hourly = hourly
         self.series: dict[Labels, Samples] = defaultdict(dict)
         for labels, time, value in samples:
             self.series[labels][time] = None if bits_of(value) == STALE else float(value)
@@ -56,7 +62,7 @@ class Oracle:
                 **_rising_only(key, row),
             }
             for (key, hour), row in self.hours().items()
-            if key[0] in metric_selection.HOURLY
+            if key[0] in self._hourly
         )
 
     def daily(self) -> list[dict[str, Any]]:
@@ -84,18 +90,26 @@ class Oracle:
         return _sorted(rows)
 
     def states(self) -> list[dict[str, Any]]:
-        rows = []
+        rows: list[dict[str, Any]] = []
+        watched: dict[Any, float] = defaultdict(float)
         for (key, day), samples in self._days(metric_selection.STATES).items():
             held: dict[float, list[int]] = defaultdict(list)
             ends = [time for time, _ in samples[1:]] + [(day + 1) * DAY]
             for (time, value), end in zip(samples, ends, strict=True):
                 if value is not None and not math.isnan(value):
-                    held[value].append(min(end - time, FIVE_MINUTES))
+                    # The series of a condition exists while it holds: its value does not matter.
+                    state = 1.0 if key[0].endswith(CONDITION) else value
+                    held[state].append(min(end - time, FIVE_MINUTES))
             rows += [
                 {**identity_columns(key), "day": _day(day), "value": value,
                  "samples": len(times), "seconds": sum(times) / 1000}
                 for value, times in held.items()
             ]  # fmt: skip
+            if key[0] in WATCHED:
+                watched[_subject(identity_columns(key)), _day(day)] += sum(map(sum, held.values()))
+        for row in rows:
+            known = watched.get((_subject(row), row["day"]))
+            row["known_seconds"] = None if known is None else known / 1000
         return _sorted(rows)
 
     def _days(self, metrics: tuple[str, ...]) -> dict[tuple[Identity, int], list[Any]]:
@@ -189,6 +203,11 @@ def identity_columns(key: Identity) -> dict[str, Any]:
         **dict(zip(SUBJECT_LABELS, place, strict=True)),
         "labels": dict(others),
     }
+
+
+def _subject(row: dict[str, Any]) -> tuple[Any, ...]:
+    others = sorted((k, v) for k, v in row["labels"].items() if k != "condition")
+    return (*(row[name] for name in SUBJECT_LABELS), *others)
 
 
 def _kind(metric: str) -> str:

@@ -1,5 +1,6 @@
 """Runs rollups in tests and reads what they wrote."""
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from support.rollups.archive import Sample, rows_of
 from support.rollups.oracle import Oracle, differences, order
 
+from spark_rollups import metric_selection
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.progress import SilentProgress
@@ -44,9 +46,11 @@ def all_rows(out: Path) -> dict[str, list[dict[str, Any]]]:
     return {name: sorted_rows(rollups, name) for name in DAY_TABLES}
 
 
-def wrong(out: Path, samples: list[Sample]) -> list[str]:
+def wrong(
+    out: Path, samples: list[Sample], hourly: Sequence[str] = metric_selection.HOURLY
+) -> list[str]:
     """The differences from the oracle."""
-    oracle, rollups, found = Oracle(samples), open_rollups(str(out)), []
+    oracle, rollups, found = Oracle(samples, hourly), open_rollups(str(out)), []
     for name in DAY_TABLES:
         rows = sorted_rows(rollups, name)
         assert rows, name
