@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels, spoil
-from support.rollups.runs import COMMAND_CONF, EVER, all_rows, run
+from support.rollups.generated_samples import generated_days
+from support.rollups.runs import COMMAND_CONF, EVER, all_rows, run, wrong
 
 from archive.maintenance.retention import without_days
 from archive.tables.archive_tables import open_tables
@@ -92,6 +93,25 @@ def test_only_days_that_changed_are_computed_and_forecasts_follow(
     assert rollups.hours(date(2026, 9, 28)) == (1 << 24) - 1
     assert rollups.hours(date(2026, 10, 1)) == 0b11
     assert run(None, archive.path, out).snapshots == []
+
+
+def test_an_open_day_with_late_samples_is_computed_again_and_moves_the_next_day(
+    session: Session, tmp_path: Path
+) -> None:
+    """Late samples change the day before too: counters step into the next day from it."""
+    samples = generated_days(21, MONDAY, 3)
+    noon = MONDAY + 2 * DAY + 12 * HOUR
+    late = [each for each in samples if each[1] < noon and each[1] % 7 == 0]
+    early = [each for each in samples if each[1] < noon and each[1] % 7]
+    archive, out = RollupArchive(tmp_path / "archive"), tmp_path / "out"
+    archive.add(early, now=noon, whole=False)
+    assert run(session, archive.path, out, from_raw=True, forecasts=False).days == NAMES
+    assert wrong(out, early) == []
+    archive.add(late, now=noon + HOUR, whole=False)
+    rest = [each for each in samples if each[1] >= noon]
+    archive.add(rest, now=MONDAY + 3 * DAY + HOUR)
+    assert run(session, archive.path, out, from_raw=True, forecasts=False).days == NAMES
+    assert wrong(out, [*early, *late, *rest]) == []
 
 
 def test_days_outside_the_range_wait_for_a_later_run(

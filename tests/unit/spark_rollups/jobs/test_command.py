@@ -209,3 +209,35 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(RollupError, match=r"pip install .streamgauge\[spark\]"):
         open_session(SparkSettings(remote="sc://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize("table", ["samples", "hourly", "series"])
+def test_a_missing_table_of_the_archive_is_named(
+    archive: Path, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    shutil.rmtree(archive / table)
+    assert command.main(arguments(archive)) == 2
+    assert f"{archive}: no archive here (no table {table})" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", [b'{"add":{"path":"day=2', b"no JSON\n", b'{"add": 3}\n'])
+@pytest.mark.parametrize("table", ["samples", "hourly", "series"])
+def test_a_damaged_log_of_the_archive_is_one_line_that_names_the_table(
+    archive: Path, capsys: pytest.CaptureFixture[str], table: str, damage: bytes
+) -> None:
+    max((archive / table / "_delta_log").glob("*.json")).write_bytes(damage)
+    assert command.main(arguments(archive)) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{archive}/{table}" in error
+
+
+def test_a_damaged_log_of_the_rollups_is_one_line_that_names_the_table(
+    rolled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    daily = rolled.parent / "out" / "daily"
+    max((daily / "_delta_log").glob("*.json")).write_bytes(b"no JSON\n")
+    assert command.main(arguments(rolled)) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert str(daily) in error
