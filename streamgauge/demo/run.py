@@ -33,7 +33,7 @@ from streamgauge.demo.processes.programs import Programs
 from streamgauge.demo.processes.programs import prometheus as find_prometheus
 from streamgauge.demo.web.client import advertised
 from streamgauge.demo.web.pages import Link
-from streamgauge.demo.web.server import RUNBOOKS, DemoServer, serving
+from streamgauge.demo.web.server import DemoServer, serving
 from streamgauge.demo.workload import Workload, workload
 
 NATS_PORTS: Final = Ports(client=4222, monitor=8222, cluster=6222)
@@ -166,7 +166,6 @@ class Run:
             write_rules,
             rules,
             self.plan.speed,
-            runbooks=f"{base_url}/runbooks" if RUNBOOKS.is_dir() else None,
             boards=f"http://127.0.0.1:{grafana_port}" if grafana_port else None,
         )
         manager = await self._start_alertmanager(base_url)

@@ -1,13 +1,12 @@
 """Faults of acknowledgements: none, too late, negative, exhausted."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import ClassVar
 
 from nats.aio.msg import Msg
 
 from streamgauge.demo.actors.context import ActorContext
-from streamgauge.demo.faults.fault import Settings, Work, WorkerFault
+from streamgauge.demo.faults.fault import Settings, WorkerFault
 
 
 class Poison(WorkerFault):
@@ -44,8 +43,8 @@ class SlowAck(WorkerFault):
     verdict = "ack-pending full"
     remedy = "the worker acks what it holds"
     batch = 20
-    consumer_settings: ClassVar[Settings] = {"ack_wait": 6.0, "max_ack_pending": 20}
-    HEARTBEAT_SECONDS: ClassVar[float] = 2.0
+    # Longer than a person looks: every ack_wait the same messages are delivered again.
+    consumer_settings: ClassVar[Settings] = {"ack_wait": 45.0, "max_ack_pending": 20}
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,16 +52,6 @@ class SlowAck(WorkerFault):
 
     async def misbehave(self, messages: list[Msg]) -> None:
         self._held += messages
-
-    def actors(self, context: ActorContext) -> Sequence[Work]:
-        return (*super().actors(context), self._send_heartbeats())
-
-    async def _send_heartbeats(self) -> None:
-        """Before ack_wait ends, so that the server delivers nothing again."""
-        while True:
-            await asyncio.sleep(self.HEARTBEAT_SECONDS)
-            for message in self._held:
-                await message.in_progress()
 
     async def fix(self, context: ActorContext) -> None:
         held, self._held = self._held, []

@@ -22,12 +22,11 @@ _LONGEST_INTERVAL: Final = 3.0
 _TEXTS: Final = Path("share/prometheus/alertmanager/default.tmpl")
 
 
-def write_rules(folder: Path, speed: float, *, runbooks: str | None, boards: str | None) -> None:
-    """As `streamgauge alerts render` writes them."""
+def write_rules(folder: Path, speed: float, *, boards: str | None) -> None:
+    """As `streamgauge alerts render` writes them; links of runbooks lead to the exporter."""
     words = ["alerts", "render", "--out", str(folder), "--speed", f"{speed:g}"]
     words += ["--set", f"snapshot_age={_SNAPSHOT_AGE_SECONDS * speed:g}s"]
-    for option, address in (("--runbooks", runbooks), ("--dashboards", boards)):
-        words += [option, address] if address else []
+    words += ["--dashboards", boards] if boards else []
     run([*STREAMGAUGE, *words], what="alert rules")
 
 

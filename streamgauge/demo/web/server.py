@@ -16,8 +16,6 @@ from streamgauge.demo.web.notification_preview import NotificationPreview, now
 from streamgauge.demo.web.pages import Link
 
 WATCHDOG: Final = "watchdog"  # for machines: not shown
-# Only in a source checkout.
-RUNBOOKS: Final = Path(__file__).parents[3] / "docs" / "runbooks"
 
 
 @dataclass
@@ -45,13 +43,6 @@ class DemoServer:
         if file.parent != self.report.parent or not await asyncio.to_thread(file.is_file):
             raise web.HTTPNotFound
         return web.FileResponse(file)
-
-    async def runbook(self, request: web.Request) -> web.StreamResponse:
-        file = RUNBOOKS / request.match_info["name"]
-        if not await asyncio.to_thread(file.is_file):
-            raise web.HTTPNotFound
-        headers = {"Content-Type": "text/plain; charset=utf-8"}
-        return web.FileResponse(file, headers=headers)
 
     async def state(self, _: web.Request) -> web.Response:
         firing = self.preview.firing()
@@ -138,7 +129,6 @@ def _routes(server: DemoServer) -> Sequence[web.RouteDef]:
         web.get("/", server.start_page),
         web.get("/notification-preview", server.preview_page),
         web.get("/report/{name:[^/]*}", server.report_page),
-        web.get("/runbooks/{name:[A-Za-z]+[.]md}", server.runbook),
         web.get("/state.json", server.state),
         web.get("/-/ready", server.state),
         web.post("/notification-preview/{receiver}", server.message),
