@@ -22,8 +22,7 @@ from exporter.terminal.report import UnwellReport
 from exporter.terminal.table import print_report, rendered
 from exporter.terminal.top_flags import INTERVAL_SECONDS, parser
 from streamgauge.serving.logs import LogLevel, configure_logs
-from streamgauge.serving.settings.durations import parse_duration
-from streamgauge.serving.settings.flags import parse
+from streamgauge.serving.settings.flags import interval_of, parse
 from streamgauge.serving.settings.loader import SettingsError
 
 NO_RESPONSE: Final = 3
@@ -103,12 +102,4 @@ def _console() -> Console:
 
 
 def interval_seconds(text: str | None) -> float:
-    if text is None:
-        return INTERVAL_SECONDS
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise SettingsError("--every", "", f'"{text}" is not a duration like 5s') from error
-    if seconds < 1:
-        raise SettingsError("--every", "", "is less than a second")
-    return seconds
+    return INTERVAL_SECONDS if text is None else interval_of("--every", text)

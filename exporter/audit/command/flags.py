@@ -11,8 +11,7 @@ from exporter.audit.command.parser import NEVER, OutputFormat, parser
 from exporter.audit.severity import Severity
 from exporter.settings.audit import check_codes
 from exporter.settings.options import Options, options_of
-from streamgauge.serving.settings.durations import parse_duration
-from streamgauge.serving.settings.flags import parse
+from streamgauge.serving.settings.flags import interval_of, parse
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
 
@@ -43,7 +42,7 @@ def read_request(argv: Sequence[str], environ: Mapping[str, str]) -> AuditReques
         severity=Severity(severity),
         fail_on=None if fail_on == NEVER else Severity(fail_on),
         format=OutputFormat(_choice(given, "format", [*OutputFormat], OutputFormat.TABLE)),
-        watch=_duration(given, "watch"),
+        watch=None if given["watch"] is None else interval_of("--watch", given["watch"]),
         rollups=_location(given["rollups"]),
         sample_messages=bool(given["sample-messages"]),
         timeout_given=given["timeout"] is not None,
@@ -66,21 +65,6 @@ def _codes(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     except InvalidSettingError as error:
         raise SettingsError(f"--{name}", "", str(error)) from error
     return tuple(found)
-
-
-def _duration(given: Mapping[str, Any], name: str) -> float | None:
-    text = given[name]
-    if text is None:
-        return None
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise SettingsError(
-            f"--{name}", "", f'"{text}" is not a duration like 60s or 2m'
-        ) from error
-    if seconds < 1:
-        raise SettingsError(f"--{name}", "", "is less than a second")
-    return seconds
 
 
 def _location(text: str | None) -> str | None:

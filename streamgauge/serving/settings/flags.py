@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from streamgauge.serving.settings.durations import parse_duration
 from streamgauge.serving.settings.errors import SettingsError
 from streamgauge.serving.version import add_version
 
@@ -117,6 +118,18 @@ def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
         name = flag[1] if flag else f"argument {list(argv).index(word) + 1}"
         raise SettingsError(name, "", _unknown_reason(made, word))
     return {name.replace("_", "-"): value for name, value in vars(known).items()}
+
+
+def interval_of(flag: str, text: str) -> float:
+    """The seconds of an interval that a flag gives; at least one."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        reason = f'"{text}" is not a duration like 60s or 2m'
+        raise SettingsError(flag, "", reason) from error
+    if seconds < 1:
+        raise SettingsError(flag, "", "is less than a second")
+    return seconds
 
 
 def config_file(given: str | None, environ: Mapping[str, str], variable: str) -> Path | None:
