@@ -171,6 +171,7 @@ def test_full_is_for_consumers_only() -> None:
 NOT_ORDINARY = {
     *catalog.KEPT_IN_OUTAGES,
     catalog.CONSUMER_NAKS,
+    catalog.CONSUMER_EXHAUSTED_UNCONFIRMED,
     catalog.CONSUMER_PUSH_BOUND,
     catalog.CONSUMER_PAUSED,
     catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES,
