@@ -62,7 +62,8 @@ class DefinitionError(ValueError):
     """An invalid metric definition."""
 
 
-@dataclass(frozen=True, slots=True)
+# eq=False: each is defined once, and a hash of all fields would cost more than a lookup.
+@dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     name: str  # the public name, prefix included
     kind: Kind

@@ -46,7 +46,13 @@ class BlockCache:
             return render_block(replace(column, values=values))
         digest, name = _digest(values), column.metric.name
         cached = self._before.get(name)
-        if cached is None or digest is None or cached.digest != digest or cached.heads != heads:
+        if (
+            cached is None
+            or digest is None
+            or cached.digest != digest
+            # Nearly always the same list, which need not be compared item by item.
+            or (cached.heads is not heads and cached.heads != heads)
+        ):
             cached = _Cached(heads, digest or b"", render_block(replace(column, values=values)))
         self._now[name] = cached
         return cached.block

@@ -122,18 +122,21 @@ def gap(row: Consumer) -> int:
         return 0
     if row.ack_floor_consumer_seq == 0 and row.ack_floor_stream_seq == 0:
         return row.delivered_consumer_seq
-    floor = max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
-    return max(0, row.delivered_stream_seq - floor)
+    return max(
+        0, row.delivered_stream_seq - max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
+    )
 
 
 def gap_deliveries(row: Consumer) -> int:
     """Deliveries between the ack floor and the last delivery; 0 when nothing is unacked."""
+    found = row.delivered_consumer_seq - row.ack_floor_consumer_seq
+    return found if found > 0 and row.num_ack_pending else 0
+
+
+def gaps(row: Consumer) -> tuple[int, int, float | None]:
+    """In sequences, in deliveries, and these as a share of max_ack_pending, unless unlimited."""
+    limit = row.config.max_ack_pending if row.config is not None else None
     if row.num_ack_pending == 0:
-        return 0
-    return max(0, row.delivered_consumer_seq - row.ack_floor_consumer_seq)
-
-
-def gap_ratio(row: Consumer) -> float | None:
-    """gap_deliveries as a share of max_ack_pending; None when that is unlimited."""
-    limit = row.config.max_ack_pending if row.config else None
-    return gap_deliveries(row) / limit if limit else None
+        return 0, 0, 0.0 if limit else None
+    deliveries = gap_deliveries(row)
+    return gap(row), deliveries, deliveries / limit if limit else None

@@ -46,6 +46,7 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
     """For a consumer without a leader, or with a stream that has none: nothing new is known."""
     state.result, state.idle, state.valid_until = None, False, NEVER
     missing = judge_without_leader(state, row, now)
+    gap, deliveries, ratio = ack_floor.gaps(row) if row.up else (None, None, None)
     if not row.up:
         _set_verdict(state, None if row.reason == MALFORMED else Verdict.NO_LEADER, now)
     elif state.verdict is Verdict.NO_LEADER:
@@ -56,9 +57,9 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
         state.total(catalog.CONSUMER_LEADER_CHANGES),
         state.verdict,
         state.verdict_since,
-        ack_floor_gap=ack_floor.gap(row) if row.up else None,
-        ack_floor_gap_deliveries=ack_floor.gap_deliveries(row) if row.up else None,
-        ack_floor_gap_ratio=ack_floor.gap_ratio(row) if row.up else None,
+        ack_floor_gap=gap,
+        ack_floor_gap_deliveries=deliveries,
+        ack_floor_gap_ratio=ratio,
         conditions=all_conditions(state),
         unjudged=missing,
     )
@@ -143,8 +144,9 @@ def _point(state: ConsumerState, observation: Observation) -> Point:
         lost,
         row.num_pending + row.num_ack_pending,
         row.ack_floor_consumer_seq,
-        events.acks.get(state.key),
-        events.naks.get(state.key, 0),
+        # Most systems have none: no lookup then, here and below.
+        events.acks.get(state.key) if events.acks else None,
+        events.naks.get(state.key, 0) if events.naks else 0,
         upper,
         row.num_ack_pending,
     )
@@ -200,9 +202,7 @@ def _result(
         _ahead(before, view),
         blocking,
         derived.unfinished,
-        ack_floor.gap(row),
-        ack_floor.gap_deliveries(row),
-        ack_floor.gap_ratio(row),
+        *ack_floor.gaps(row),
         all_conditions(state),
         missing,
         upper if can_lose else None,
@@ -244,8 +244,8 @@ def _lag(
     key: ConsumerKey, observation: Observation, derived: _Derived
 ) -> tuple[float | None, int | None, int | None]:
     """The lag, whether it comes from the message itself, and the sequence of that message."""
-    unfinished, view = derived.unfinished, observation.view
-    measurement = observation.events.lags.get(key)
+    unfinished, view, lags = derived.unfinished, observation.view, observation.events.lags
+    measurement = lags.get(key) if lags and unfinished is not None else None
     if (
         measurement is not None
         and unfinished is not None

@@ -276,7 +276,7 @@ class SignalState:
 def _events_of(states: Mapping[Key, State], now: float) -> dict[Key, Events]:
     """Of the assets that this poll lists."""
     return {
-        key: state.events.copy()
+        key: state.events
         for key, state in states.items()
         if state.events is not None and state.seen == now
     }

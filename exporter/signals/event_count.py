@@ -20,18 +20,17 @@ Events = Mapping[Metric, EventCount]
 class EventCounters(Struct, kw_only=True, gc=False):
     """Most assets never have an event: they have no dictionary either."""
 
-    events: dict[Metric, EventCount] | None = None
+    events: Events | None = None  # another dictionary after each event: results share it
 
     def add(self, counter: Metric, number: int, now: float) -> None:
         if number > 0:
-            if self.events is None:
-                self.events = {}
-            self.events[counter] = EventCount(self.total(counter) + number, now)
+            counted = EventCount(self.total(counter) + number, now)
+            self.events = {**(self.events or {}), counter: counted}
 
     def resume(self, before: Events | None) -> None:
         """Continues the counters of the asset with the same name that was removed."""
         if before:
-            self.events = dict(before)
+            self.events = before
 
     def total(self, counter: Metric) -> int:
         found = self.events.get(counter) if self.events is not None else None

@@ -134,10 +134,12 @@ def first_unfinished(
     the position by one.
     """
     if row.num_ack_pending > 0:
-        return max(_first_unacked(row, began, exhausted=floor_exhausted), finished + 1)
-    if row.num_pending > 0:
-        return max(row.delivered_stream_seq + 1, row.stream_first_seq, finished + 1)
-    return None
+        first = _first_unacked(row, began, exhausted=floor_exhausted)
+    elif row.num_pending > 0:
+        first = max(row.delivered_stream_seq + 1, row.stream_first_seq)
+    else:
+        return None
+    return first if first > finished else finished + 1
 
 
 def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
@@ -148,7 +150,7 @@ def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
     elif floor == 0 and row.ack_floor_consumer_seq == 0:
         # Never acked: servers before 2.14 report 0 although the consumer started later.
         floor = row.delivered_stream_seq - row.delivered_consumer_seq if began is None else began
-    return max(floor + 1, row.stream_first_seq)
+    return floor + 1 if floor >= row.stream_first_seq else row.stream_first_seq
 
 
 def measurement_holds(measurement: LagMeasurement | None, unfinished: int) -> bool:

@@ -31,7 +31,8 @@ def update_stalls(state: ConsumerState, observation: Observation, *, first_seen:
         offset = observation.clocks.get(row.leader, 0.0)
         delivered = undelivered_since(row, observation.view, offset, now)
         floor = floor_unmoved_since(row, offset, now)
-    given_up = observation.events.exhausted.get(state.key, ())
+    exhausted = observation.events.exhausted
+    given_up = exhausted.get(state.key, ()) if exhausted else ()
     state.floor = ack_floor.next_floor_state(state.floor, row, now, given_up, since=floor)
     if ack_floor.holds_nothing(row):
         state.passed = row.num_redelivered

@@ -32,7 +32,9 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
         if not behind_end and _is_set_back(state, before, row, view):
             _forget_positions(state, observation)
         elif counted and counted_before and view.steady:
-            _count_positions(state, before, observation, max(state.position, position))
+            if position < state.position:
+                position = state.position
+            _count_positions(state, before, observation, position)
         else:
             update_bounds(state, before, observation)
         if not view.shape.known or row.config is None:
@@ -199,7 +201,8 @@ def _apply_filtered_count(
     state: ConsumerState, before: Consumer | None, observation: Observation, known_before: int
 ) -> None:
     """A count of the messages that pass the filter makes redeliveries exact."""
-    filtered = observation.events.counts.get(state.key)
+    counts = observation.events.counts
+    filtered = counts.get(state.key) if counts else None
     if filtered is None:
         return
     then = None if before is None else Known(before.delivered_consumer_seq, known_before)
