@@ -28,6 +28,7 @@ from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
 from exporter.sources.jetstream_api.list_pages import ListPage
 from exporter.sources.request_context import RequestContext, SkippedRequests
+from exporter.sources.servers.known_rows import is_same
 
 Row = TypeVar("Row", WireStream, WireConsumer)
 
@@ -41,8 +42,10 @@ class _Known:
     # As they were read: comparing costs less than converting them again.
     read: dict[str, WireConsumerConfig] = field(default_factory=dict)
     last_read: WireConsumerConfig | None = None
+    rows: dict[str, Consumer] = field(default_factory=dict)  # of the last poll
 
     def keep(self, rows: dict[str, Consumer]) -> None:
+        self.rows = rows
         self.consumers = {name: row.config for name, row in rows.items()}
         if len(self.read) > len(rows):
             self.read = {name: one for name, one in self.read.items() if name in rows}
@@ -204,6 +207,17 @@ class AccountAssets:
         if not has_leader(wire.cluster):
             return silent_consumer(self._account, stream.name, wire.name, "no_leader", config)
         leader = wire.cluster.leader if wire.cluster else stream.leader
+        before = known.rows.get(wire.name)
+        if (
+            before is not None
+            and before.up
+            and before.account == self._account
+            and before.config is config
+            and before.leader == leader
+            and before.created == wire.created
+            and is_same(before, wire, stream.first_seq)
+        ):
+            return before
         return consumer_from_wire(
             self._account, stream.name, wire, config, leader, stream.first_seq
         )

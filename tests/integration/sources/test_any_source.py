@@ -74,3 +74,30 @@ async def test_two_systems_in_one_process_do_not_mix(name: str) -> None:
             later = await asyncio.gather(*(poll(source) for source in both))
     assert [list(streams(each)) for each in snapshots] == [["FIRST"], ["SECOND"]]
     assert [list(streams(each)) for each in later] == [[], ["SECOND"]]
+
+
+@each_source
+async def test_only_a_consumer_that_changed_gets_a_new_row(
+    nats_server: NatsServer, name: str
+) -> None:
+    async with connected(nats_server) as client, all_sources(nats_server) as sources:
+        for stream in ("ORDERS", "PARTS", "BILLS"):
+            await create_stream(client, stream, subjects=[stream.lower()])
+            await create_consumer(client, stream, "worker")
+        polls = [await poll(sources[name]) for _ in range(3)]
+        await client.request("parts", b"x", timeout=20)
+        polls.append(await poll(sources[name]))
+        await api(client, "CONSUMER.DELETE.BILLS.worker")
+        await create_consumer(client, "BILLS", "worker", description="another", max_deliver=7)
+        changed = await poll(sources[name])
+    rows = [{row.stream: row for row in each.consumers} for each in polls]
+    assert [list(each) for each in rows] == [list(rows[0])] * 4  # in the same order
+    assert [rows[3][each] is rows[2][each] for each in ("ORDERS", "PARTS", "BILLS")] == [
+        True, False, True,
+    ]  # fmt: skip
+    assert (rows[2]["PARTS"].num_pending, rows[3]["PARTS"].num_pending) == (0, 1)
+    (again,) = (row for row in changed.consumers if row.stream == "BILLS")
+    assert again.created != rows[3]["BILLS"].created
+    if name == "account":
+        assert again.config is not None
+        assert again.config.max_deliver == 7
