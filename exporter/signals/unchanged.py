@@ -145,13 +145,11 @@ def _with_new_ages(
     ahead = row.delivered_stream_seq - stream.last_seq
     left = headroom_seconds(lag, stream.config)
     ratio = headroom_ratio(unfinished, stream) if view.near_limit else None
-    conditions = result.conditions
     if left is not None or ratio is not None or state.headroom is not None:
         update_headroom(state, lowest_share(left, ratio, stream.config), now)
-        conditions = all_conditions(state)
     return replace(
         result,
-        conditions=conditions,
+        conditions=all_conditions(state) if state.ratios else state.conditions,
         lag=lag,
         lag_exact=lag_exact,
         blocking_stream_seq=None,

@@ -53,6 +53,10 @@ def update_ratios(state: ConsumerState, observation: Observation, shares: Shares
 
 def update_headroom(state: ConsumerState, left: float | None, now: float) -> None:
     """For a poll in which only ages changed."""
+    if state.headroom is None and (
+        left is None or left >= thresholds.RETENTION_HEADROOM_RATIO.value
+    ):
+        return  # as for most consumers
     others = tuple(each for each in state.ratios if each[0] != Condition.HEADROOM_LOW)
     found = (*others, *_of_headroom(state, left, now))
     if found != state.ratios:
