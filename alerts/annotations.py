@@ -66,4 +66,20 @@ def own_increase(counter: Metric, window: str) -> Expression:
     return own(counter, "increase", window)
 
 
+def streams_at_risk() -> str:
+    """The streams that the next failure costs their quorum: their number and the first five names."""
+    start = catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS.name
+    own_labels = [*SCRAPE, *catalog.SYSTEM]
+    chosen = ",".join(f"{label}=%q" for label in (*own_labels, "condition"))
+    values = " ".join((*(f"$labels.{label}" for label in own_labels), quoted("quorum_at_risk")))
+    series = f"min by (account, stream) (last_over_time({start}{{{chosen}}}[{LOOKBACK}]))"
+    counted = f'{{{{ with printf "count({series})" {values} | query }}}}'
+    named = f'{{{{ range $place, $one := printf "bottomk(5, {series})" {values} | query }}}}'
+    return (
+        f" {counted}Streams that the next failure costs their quorum: {READ_NUMBER}, among them "
+        f"{named}{{{{ if $place }}}}, {{{{ end }}}}{{{{ $one.Labels.stream }}}}{{{{ end }}}}."
+        "{{ else }}No stream is left without a spare replica.{{ end }}"
+    )
+
+
 READ_NUMBER = "{{ . | first | value | humanize }}"

@@ -43,7 +43,7 @@ def labels(when: Expression, severity: str) -> dict[str, str]:
     lower = "|".join(_SEVERITIES[_SEVERITIES.index(severity) + 1 :])
     return {
         "severity": _label(info, "severity", ("=~", lower), f'or $labels.severity "{severity}"'),
-        "team": _label(info, "team", ("!=", ""), f'or $labels.team "{NO_TEAM}"'),
+        "team": _label(info, "owner_team", ("!=", ""), f'or $labels.team "{NO_TEAM}"'),
     }
 
 

@@ -116,6 +116,16 @@ def increase(
     return _one(samples(metric, "increase", window, match=match), by)
 
 
+def increase_before(metric: Metric, window: Duration, offset: Duration) -> Expression:
+    """Growth of a counter in a window some time ago."""
+    return _one(samples(metric, "increase", window, offset=offset))
+
+
+def changes(metric: Metric, window: Duration) -> Expression:
+    """How often the value of a gauge changed."""
+    return _one(samples(metric, "changes", window))
+
+
 def whole_event_count(counter: Metric, window: Duration) -> Expression:
     """In whole events: `increase` extrapolates three events to a little more."""
     return functions.rounded(event_count(counter, window))

@@ -232,6 +232,30 @@ SERVER_STORAGE_RATIO = Threshold(
     "server_storage_ratio", 0.9, Unit.RATIO,
     "JetStream uses more than this share of the limit of the server",
     ("ServerStorageHigh",))
+SERVER_START_DIFFERENCE = Threshold(
+    "server_start_difference", MINUTE, Unit.DIFFERENCE,
+    "servers of one name whose start times differ by more than this are not the same server",
+    ("SystemIdentityShared",))
+API_REQUEST_GROWTH = Threshold(
+    "api_request_growth", 5, Unit.FACTOR,
+    "a system gets so many times the JetStream API requests of the day before",
+    ("ServerApiRequestsHigh",))
+API_REQUEST_RATE = Threshold(
+    "api_request_rate", 100, Unit.COUNT,
+    "more JetStream API requests a second than this, of all servers of a system",
+    ("ServerApiRequestsHigh",))
+META_LEADER_CHANGES = Threshold(
+    "meta_leader_changes", 3, Unit.COUNT,
+    "more changes of the meta leader than this in an hour",
+    ("MetaLeaderFlapping",))
+CONSUMER_COUNT_CHANGE = Threshold(
+    "consumer_count_change", 0.5, Unit.RATIO,
+    "the number of durable consumers of a system fell by more than this share in an hour",
+    ("ConsumersFewer",))
+CONSUMER_COUNT_LEAST = Threshold(
+    "consumer_count_least", 10, Unit.COUNT,
+    "a change of the number of consumers is only judged from this many on",
+    ("ConsumersFewer",))
 API_ERROR_RATIO = Threshold(
     "api_error_ratio", 0.01, Unit.RATIO,
     "more than this share of the JetStream API requests fails",

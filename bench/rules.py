@@ -49,7 +49,9 @@ _RARE = {
     catalog.CONSUMER_PAUSED, catalog.CONSUMER_PUSH_BOUND, catalog.CONSUMER_NAKS,
     catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, *catalog.KEPT_IN_OUTAGES,
 }  # fmt: skip
-_CONDITIONS = ("no_worker_pulls", "ack_pending_full", "falling_behind", "redelivery_loop")
+# Of the recording rules, which some alerts read.
+_RECORDED = ("streamgauge:consumer_busy:bool30m", "streamgauge:consumer_busy:share1d")
+_CONDITIONS = ("no_worker_pulls", "ack_pending_full", "falling_behind", "redelivery_high")
 _VARIABLE = re.compile(r"\$\{?([a-z_]+)\}?")
 _BOARD_TIMES = {"__rate_interval": "1m", "__range": "30m", "__interval": "15s"}
 
@@ -78,6 +80,8 @@ def series(consumers: int) -> Iterator[tuple[str, dict[str, str], float, float]]
         for place in range(_PER_STREAM):
             consumer = {**stream, "consumer": f"worker-{place}"}
             yield from _asset(per_consumer, consumer, {"durable": "true", "kind": "pull"})
+            for record in _RECORDED:
+                yield record, consumer, 0.5, 0.0
             index = number * _PER_STREAM + place
             if index % _UNWELL == 0:
                 word = _CONDITIONS[index // _UNWELL % len(_CONDITIONS)]

@@ -7,6 +7,7 @@ from alerts.annotations import (
     CONSUMER,
     COUNT,
     DURATION,
+    PERCENT,
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
@@ -19,6 +20,8 @@ from alerts.quantity import Threshold
 from alerts.queries import (
     MISSED_SCRAPES,
     condition_age,
+    earlier,
+    increase,
     lasting,
     latest,
     new_events,
@@ -28,6 +31,7 @@ from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import in_service
 from exporter import catalog
 from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import Regex
 
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
 _unconfirmed = latest(catalog.CONSUMER_EXHAUSTED_UNCONFIRMED)
@@ -262,6 +266,46 @@ REMOVED = Alert(
     board=Board.STREAM,
 )
 
+_durable = (
+    latest(catalog.STREAM_CONSUMERS) - latest(catalog.STREAM_EPHEMERAL_CONSUMERS)
+).sum_without("account", "stream")
+_durable_before = (
+    earlier(catalog.STREAM_CONSUMERS, "1h") - earlier(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
+).sum_without("account", "stream")
+
+FEWER = Alert(
+    name="ConsumersFewer",
+    severity=Severity.WARNING,
+    when=(
+        1 - _durable / (_durable_before >= thresholds.CONSUMER_COUNT_LEAST)
+        > thresholds.CONSUMER_COUNT_CHANGE
+    ),
+    for_="5m",
+    summary="Many durable consumers of a system are gone.",
+    description=f"System {{{{ $labels.system }}}} has {PERCENT} fewer durable consumers than an hour "
+    "ago. Their positions are lost, and work queues without a consumer are not worked off.",
+    condition="Of at least <consumer_count_least> durable consumers an hour ago, more than "
+    "<consumer_count_change> are gone. Streams without a leader do not count then and now.",
+    board=Board.FLEET,
+)
+
+CHANGED = Alert(
+    name="ConfigurationChanged",
+    severity=Severity.INFO,
+    when=increase(
+        catalog.ADVISORIES, "15m", kind=Regex("stream_updated|stream_deleted|consumer_deleted")
+    ).sum_without("kind")
+    > 0,
+    for_="0s",
+    summary="Streams or consumers were changed or deleted.",
+    description="In account {{ $labels.account }} (system {{ $labels.system }}) about "
+    f"{COUNT} streams or consumers were changed or deleted in the last 15 minutes. If something broke "
+    "at the same time, look here first.",
+    condition="An advisory reported an updated or deleted stream or a deleted consumer in the last 15 "
+    "minutes. Needs advisories.",
+    board=Board.FLEET,
+)
+
 GROUPS = (
     Group(
         "streamgauge.consumer.acks",
@@ -277,6 +321,8 @@ GROUPS = (
             MESSAGES_ABANDONED,
             RECREATED,
             REMOVED,
+            FEWER,
+            CHANGED,
         ),
     ),
 )

@@ -8,6 +8,7 @@ from alerts.open_alerts import MEMORY
 from alerts.queries import (
     LOOKBACK,
     always,
+    by_replica,
     down_exporters,
     each_target,
     increase,
@@ -49,6 +50,29 @@ SYSTEM_UNMONITORED = Alert(
     "down or was removed, or was restarted while the system did not respond. Faults of this system "
     "are not seen.",
     condition="An exporter reported the system within the last day, and none has for 3 minutes.",
+    board=Board.EXPORTER,
+)
+
+_seen = by_replica(catalog.SERVER_UP).equals(1)
+_exporters = _seen.max_without("server").folded("count")
+_shared_servers = _seen.folded("count").max_without("server") > 1
+_starts = by_replica(catalog.SERVER_START_TIMESTAMP_SECONDS)
+# Servers of one name that started at different times are two servers.
+_namesakes = (
+    _starts.folded() - _starts.folded("min") > thresholds.SERVER_START_DIFFERENCE
+).max_without("server")
+
+IDENTITY_SHARED = Alert(
+    name="SystemIdentityShared",
+    severity=Severity.WARNING,
+    when=(_exporters > 1).unless(_shared_servers).or_((_exporters > 1).where(_namesakes)),
+    for_="10m",
+    summary="Exporters report different servers as one NATS system.",
+    description=f"{COUNT} exporters report system {{{{ $labels.system }}}}, and their servers are not "
+    "the same: two systems share one name, and hide each other's faults.",
+    condition="Several exporters report a system with equal labels of the scrape. Either no server is "
+    "reported by two of them, or a server of one name started at times that differ by more than "
+    "<server_start_difference>.",
     board=Board.EXPORTER,
 )
 
@@ -123,6 +147,15 @@ WATCHDOG = Alert(
 GROUPS = (
     Group(
         "streamgauge.exporter",
-        (SYSTEM_UNREACHABLE, SYSTEM_UNMONITORED, DOWN, STALE, PARTIAL, SERIES_DROPPED, WATCHDOG),
+        (
+            SYSTEM_UNREACHABLE,
+            SYSTEM_UNMONITORED,
+            IDENTITY_SHARED,
+            DOWN,
+            STALE,
+            PARTIAL,
+            SERIES_DROPPED,
+            WATCHDOG,
+        ),
     ),
 )

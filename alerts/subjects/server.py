@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.annotations import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM
+from alerts.annotations import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM, streams_at_risk
 from alerts.queries import (
     certain_offset,
+    changes,
+    highest,
     increase,
+    increase_before,
     latest,
     spread,
 )
@@ -27,7 +30,8 @@ DOWN = Alert(
     keep_firing_for=_INHIBITED_END,
     guarded=False,  # when no server responds the data is stale, and the alert must still fire
     summary="A NATS server does not respond.",
-    description=f"{SERVER} has not responded for 2 minutes. It was seen within the last hour.",
+    description=f"{SERVER} has not responded for 2 minutes. It was seen within the last hour."
+    + streams_at_risk(),
     condition="A server that was seen within the last hour (a setting of the exporter) does not "
     "respond.",
     board=Board.FLEET,
@@ -149,11 +153,53 @@ META_PENDING_HIGH = Alert(
     board=Board.FLEET,
 )
 
+_WINDOW_SECONDS = 15 * 60
+_requests = increase(catalog.SERVER_API_REQUESTS, "15m").sum_without("server") / _WINDOW_SECONDS
+_requests_before = (
+    increase_before(catalog.SERVER_API_REQUESTS, "15m", "1d").sum_without("server")
+    / _WINDOW_SECONDS
+)
+
+API_REQUESTS_HIGH = Alert(
+    name="ServerApiRequestsHigh",
+    severity=Severity.INFO,
+    when=(_requests > thresholds.API_REQUEST_RATE).where(
+        _requests > _requests_before * thresholds.API_REQUEST_GROWTH
+    ),
+    for_="15m",
+    summary="A system gets many more JetStream API requests than the day before.",
+    description=f"The servers of system {{{{ $labels.system }}}} got {NUMBER} JetStream API requests "
+    "a second in the last 15 minutes, several times those of the day before: a client probably requests "
+    "stream or consumer info in a loop, or creates a consumer for each message.",
+    condition="More than <api_request_rate> JetStream API requests a second, and more than "
+    "<api_request_growth> times those of the same time of the day before.",
+    board=Board.FLEET,
+)
+
+# A leader change shows as a new 1: the servers that led in the last hour.
+_led = (highest(catalog.META_LEADER, "1h") > 0).count_without("server")
+_changes = changes(catalog.META_LEADER, "1h").sum_without("server") / 2
+
+META_LEADER_FLAPPING = Alert(
+    name="MetaLeaderFlapping",
+    severity=Severity.WARNING,
+    when=(_changes > thresholds.META_LEADER_CHANGES).where(_led > 1),
+    for_="0s",
+    keep_firing_for="15m",
+    summary="The meta leader changes again and again.",
+    description=f"The meta leader of system {{{{ $labels.system }}}} changed about {COUNT} times in the "
+    "last hour: during each election nothing can be created or changed.",
+    condition="The meta leader changed more than <meta_leader_changes> times in an hour.",
+    board=Board.FLEET,
+)
+
 GROUPS = (
     Group(
         "streamgauge.server",
         (
             META_LEADER_MISSING,
+            META_LEADER_FLAPPING,
+            API_REQUESTS_HIGH,
             DOWN,
             UNHEALTHY,
             CLOCK_OFFSET,

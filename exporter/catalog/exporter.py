@@ -79,6 +79,11 @@ CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
     "does not mean that it does not hold.",
     labels=(*SYSTEM, "condition", "reason"),
     purpose="For an operator who wants to know what the exporter cannot see.")
+IGNORED_ASSETS = _exporter("ignored_assets",
+    "Streams and consumers whose owner mutes alerts or audit checks in the metadata "
+    "(io.streamgauge.ignore).",
+    labels=(*SYSTEM, "asset"),
+    purpose="For an operator who wants to know what is muted; own rules can limit it.")
 SERIES = _exporter("series",
     "Series served for this system, after filters, levels and the series limit.")
 SERIES_DROPPED = _exporter("series_dropped_total",

@@ -10,7 +10,8 @@ STREAM = (*ACCOUNT, "stream")
 CONSUMER = (*STREAM, "consumer")
 SERVER = (*SYSTEM, "server")
 # What owners declare in metadata: on an info series only where it is set.
-OWNER_LABELS = ("owner", "team", "severity", "ignore")
+# The team has a longer name: many scrapes add a label `team` of their own.
+OWNER_LABELS = ("owner", "owner_team", "severity", "ignore")
 WRITER_LABELS = ("back_pressure", "idempotent_writers")
 
 # --- closed lists: values of labels and of numeric states -----------------------------------------
@@ -47,7 +48,7 @@ VERDICTS = (
 
 # The values of the label `condition`, the gravest first.
 STREAM_CONDITIONS = (
-    "no_leader", "full", "diverged", "replica_offline", "mirror_stale", "replica_lagging", "filling",
+    "no_leader", "full", "diverged", "replica_offline", "quorum_at_risk", "mirror_stale", "replica_lagging", "filling",
     "back_pressure",
 )  # fmt: skip
 SERVER_CONDITIONS = ("down", "unhealthy", "storage_high", "clock_off")

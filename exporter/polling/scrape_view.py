@@ -9,6 +9,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Block
 from exporter.polling.state import SystemState
 from exporter.samples.events import event_self_samples
+from exporter.samples.owner_limits import ignored_assets
 from exporter.samples.self_metrics import SelfSample
 
 
@@ -52,6 +53,8 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
     if not state.is_stale(now):
         for (condition, reason), number in sorted(state.signals.unjudged.items()):
             yield SelfSample(catalog.CONDITIONS_UNJUDGED, (name, condition, reason), number)
+        for asset, number in ignored_assets(state.snapshot).items():
+            yield SelfSample(catalog.IGNORED_ASSETS, (name, asset), number)
     for request, record in state.requests.items():
         labels = (*system, request)
         yield SelfSample(catalog.REQUEST_SUCCESS, labels, float(record.outcome.ok))

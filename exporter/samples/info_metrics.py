@@ -119,7 +119,7 @@ def _owner_ending(notes: OwnerNotes) -> str:
         return ""
     values = {
         "owner": notes.owner,
-        "team": notes.team,
+        "owner_team": notes.team,
         "severity": notes.severity,
         "ignore": ",".join(notes.ignore),
         "back_pressure": "true" if notes.back_pressure else "",

@@ -1,4 +1,4 @@
-"""Values that exceed a limit which the owner set in the metadata (io.nats.monitor.*-critical)."""
+"""What owners set in metadata: limits and the values that exceed them, and what they mute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from alerts import thresholds
 from exporter.exposition.text_format import Column, extend_head
 from exporter.metric import Metric
-from exporter.model import Consumer, Stream, Thresholds
+from exporter.model import Consumer, Snapshot, Stream, Thresholds
 from exporter.signals.clock import on_exporter_clock
 
 # The limit and the value that exceeds it. As in the nats CLI, 0 means "not set", and a value equal to
@@ -26,6 +26,16 @@ def limit_column(
         for name, value in values
     ]
     return Column(metric, (head for head, _ in named), (value for _, value in named))
+
+
+def ignored_assets(snapshot: Snapshot | None) -> dict[str, int]:
+    """How many streams and consumers have an owner who mutes something about them."""
+    if snapshot is None:
+        return {}
+    return {
+        asset: sum(row.config is not None and bool(row.config.notes.ignore) for row in rows)
+        for asset, rows in (("stream", snapshot.streams), ("consumer", snapshot.consumers))
+    }
 
 
 def limited(rows: Sequence[Consumer], heads: Sequence[str]) -> list[tuple[Consumer, str]]:

@@ -23,6 +23,7 @@ from exporter.pages.status.view import (
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Supervisor
+from exporter.samples.owner_limits import ignored_assets
 from exporter.signals.results import Signals
 from streamgauge.serving.version import VERSION
 
@@ -138,6 +139,13 @@ def _notes(state: SystemState, now: float) -> tuple[str, ...]:
         notes.append(f"{served.dropped:,} series above max_series are dropped from /metrics.")
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
+    ignored = ignored_assets(state.snapshot)
+    notes += [
+        f"Owners mute alerts or checks of {number:,} {asset}{'' if number == 1 else 's'} "
+        "(io.streamgauge.ignore)."
+        for asset, number in ignored.items()
+        if number
+    ]
     notes += [f"{each.request} is skipped: {each.reason}." for each in state.skipped]
     notes += [f"Events: {problem}." for problem in state.problems]
     faults = state.errors.get(("poll", "internal"), 0)

@@ -20,6 +20,7 @@ FULL = "full"
 BACK_PRESSURE = "back_pressure"
 DIVERGED = "diverged"
 REPLICA_OFFLINE = "replica_offline"
+QUORUM_AT_RISK = "quorum_at_risk"  # the next replica that fails stops the stream
 MIRROR_STALE = "mirror_stale"
 REPLICA_LAGGING = "replica_lagging"
 FILLING = "filling"
@@ -160,6 +161,9 @@ def _of_replicas(row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]
     offline = [since for replica in row.replicas if (since := _offline_since(replica, facts))]
     if offline:
         yield REPLICA_OFFLINE, min(offline)
+        members = len(row.replicas) + 1
+        if members - len(offline) == members // 2 + 1:
+            yield QUORUM_AT_RISK, max(offline)
     contacts = [last for origin in row.origins if (last := _lost_contact(row, origin, facts))]
     if contacts:
         yield MIRROR_STALE, min(contacts)

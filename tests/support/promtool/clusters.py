@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from support.promtool.alert_row import Values, after
 from support.promtool.scenario import Check, Fires, Scenario
 
@@ -86,7 +89,92 @@ def _blind(name: str, prod: str, staging: str) -> Scenario:
     )  # fmt: skip
 
 
+def _named(**labels: str) -> str:
+    """The info series of the consumer in prod, whose scrape has a team of its own."""
+    own = "".join(f',{name}="{value}"' for name, value in labels.items())
+    return f"streamgauge_consumer_info{{{_of('prod', 'nats')},{_NAMES}{own}}}"
+
+
+_OWNED = replace(
+    _fires("nats", "16m 0s;+4.2k;"),
+    labels={**_fires("nats", "").labels, "team": "billing"},
+    owner="ann",
+)
+
+
+def _exporter(instance: str, servers: Mapping[str, float]) -> dict[str, Values]:
+    """One exporter of the system, with its servers and their start times."""
+    scope = f'job="streamgauge",instance="{instance}",system="nats"'
+    found: dict[str, Values] = {f"streamgauge_snapshot_age_seconds{{{scope}}}": 5}
+    for server, start in servers.items():
+        found[f'streamgauge_server_up{{{scope},server="{server}"}}'] = 1
+        found[f'streamgauge_server_start_timestamp_seconds{{{scope},server="{server}"}}'] = start
+    return found
+
+
+def _identity(name: str, *exporters: Mapping[str, float], fires: bool) -> Scenario:
+    series: dict[str, Values] = {}
+    for place, servers in enumerate(exporters):
+        series |= _exporter(f"e{place}:7778", servers)
+    labels = {"job": "streamgauge", "system": "nats"}
+    found = Fires(labels, f"{len(exporters)};", "sg-exporter?orgId=1&var-system=nats")
+    return Scenario(
+        name,
+        every="1m",
+        series=series,
+        checks=(
+            Check("9m", "SystemIdentityShared"),
+            Check("10m", "SystemIdentityShared", (found,) if fires else ()),
+        ),
+    )
+
+
 CLUSTERS = (
+    _identity(
+        "two exporters of the same servers",
+        {"n1": 10, "n2": 20, "n3": 30},
+        {"n1": 10.5, "n2": 20, "n3": 30},
+        fires=False,
+    ),
+    _identity(
+        "one exporter does not see a server",
+        {"n1": 10, "n2": 20, "n3": 30},
+        {"n1": 10, "n2": 20},
+        fires=False,
+    ),
+    _identity("one exporter", {"n1": 10}, fires=False),
+    _identity("two systems under one name", {"n1": 10, "n2": 20}, {"m1": 10, "m2": 20}, fires=True),
+    _identity(
+        "two systems under one name, with servers of equal names",
+        {"n1": 10, "n2": 20},
+        {"n1": 7200, "n2": 7300},
+        fires=True,
+    ),
+    Scenario(
+        "the owner's team counts before that of the scrape",
+        every="1m",
+        series={
+            **_cluster("prod", "nats", dead=True),
+            _named(owner="ann", owner_team="billing", leader="n1"): 1,
+        },
+        checks=(Check("16m", "ConsumerNoWorkerPulls", (_OWNED,)),),
+    ),
+    Scenario(
+        "an owner mutes an alert although the scrape has a team",
+        every="1m",
+        series={
+            **_cluster("prod", "nats", dead=True),
+            _named(owner_team="billing", ignore="ConsumerNoWorkerPulls"): 1,
+        },
+        checks=(
+            Check("16m", "ConsumerNoWorkerPulls"),
+            Check(
+                "10m",
+                "ConsumerMessagesLost",
+                (replace(_fires("nats", "12;"), labels={**_OWNED.labels}),),
+            ),
+        ),
+    ),
     _scenario("two clusters with equal names", "nats", "nats"),
     _scenario("two clusters with names of their own", "east", "west"),
     _blind("one of two clusters with equal names is unreachable", "nats", "nats"),

@@ -72,6 +72,9 @@ def values_template(description: str) -> str:
         if action.startswith("{{ with "):
             parts.append(f"{action}+")
             marks.append("-")
+        elif action.startswith("{{ range "):
+            parts.append(action)
+            marks.append("")
         elif action.startswith("{{ if "):
             parts.append(f"{action}!")
             marks.append("")

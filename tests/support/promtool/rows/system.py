@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import ACCOUNT, SERVER, STREAM, SYSTEM, Row, after, began, ramp
+from support.promtool.alert_row import (
+    ACCOUNT,
+    SERVER,
+    STREAM,
+    SYSTEM,
+    Pattern,
+    Row,
+    Values,
+    after,
+    began,
+    ramp,
+)
+
+from alerts.quantity import parse_duration
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
 APP = "Account APP (system {system})"
 _DAY = 86_400.0
+
+
+def _rising(per_minute: float) -> Pattern:
+    """A counter that runs for a quarter of an hour after a quiet day."""
+    return lambda at: max(0.0, at - _DAY) * per_minute / 60
+
+
+def _leaders(every: str) -> dict[str, Values]:
+    """Two servers lead in turn."""
+    span = parse_duration(every)
+    return {
+        f'meta_leader{{server="n{n}"}}': (lambda at, n=n: float((at + 60) // span % 2 == n))
+        for n in (0, 1)
+    }
+
+
+def _consumers(number: Values) -> dict[str, Values]:
+    named = 'account="APP",stream="ORDERS"'
+    return {
+        f"stream_consumers{{{named}}}": number,
+        f"stream_ephemeral_consumers{{{named}}}": 0,
+    }
+
 
 SPACE = (
     *(
@@ -138,7 +174,63 @@ SERVERS = (
         bad={"server_up": 0},
         calm={"server_up": 1},
         guarded=False,
-        values="",
+        values="-",
+    ),
+    Row(
+        "ServerDown",
+        SERVER,
+        case="streams at risk",
+        bad={"server_up": 0},
+        calm={"server_up": 1},
+        context={
+            f'stream_condition_start_timestamp_seconds{{account="APP",stream="{name}",'
+            'condition="quorum_at_risk"}': start
+            for start, name in enumerate(("A", "B", "C", "D", "E", "F"))
+        },
+        guarded=False,
+        values="+6;A;!B;!C;!D;!E;",
+    ),
+    Row(
+        "ServerApiRequestsHigh",
+        SYSTEM,
+        bad={'server_api_requests_total{server="n1"}': _rising(6600)},
+        calm={'server_api_requests_total{server="n1"}': _rising(5400)},
+        every="1m",
+        onset="24h14m",
+        lingers=True,
+        silent={"as the day before": {'server_api_requests_total{server="n1"}': ramp(0, 6600)}},
+        values="110;",
+    ),
+    Row(
+        "MetaLeaderFlapping",
+        SYSTEM,
+        bad=_leaders("5m"),
+        calm=_leaders("20m"),
+        every="1m",
+        onset="19m",
+        lingers=True,
+        values="4;",
+    ),
+    Row(
+        "ConsumersFewer",
+        SYSTEM,
+        bad=_consumers(after("1h", 20, 9)),
+        calm=_consumers(after("1h", 20, 10)),
+        every="1m",
+        onset="1h",
+        lingers=True,
+        silent={"few": _consumers(after("1h", 9, 1))},
+        values="55%;",
+    ),
+    Row(
+        "ConfigurationChanged",
+        ACCOUNT,
+        bad={'advisories_total{kind="stream_updated"}': after("16m", 3, 5)},
+        calm={'advisories_total{kind="stream_created"}': after("16m", 3, 5)},
+        every="1m",
+        onset="16m",
+        lingers=True,
+        values="2;",
     ),
     Row(
         "ServerUnhealthy",

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
-from exporter.model import Replica, StreamOrigin, Thresholds
-from exporter.samples.owner_limits import exceeded_by_consumer, exceeded_by_stream
+from exporter.model import OwnerNotes, Replica, Snapshot, StreamOrigin, Thresholds
+from exporter.samples.owner_limits import (
+    exceeded_by_consumer,
+    exceeded_by_stream,
+    ignored_assets,
+)
 
 
 def of_consumer(limits: dict[str, float], **row: Any) -> dict[str, float]:
@@ -85,3 +89,15 @@ def test_a_warning_limit_gives_the_direction(
     assert bool(of_stream(limits, **{quantity: 99})) is few
     assert bool(of_stream(limits, **{quantity: 101})) is many
     assert of_stream(limits, **{quantity: 100}) == {f"{key}-critical": 100}
+
+
+def test_what_owners_mute_is_counted() -> None:
+    muted = OwnerNotes(ignore=("all",))
+    rows = (
+        consumer(config=consumer_config(notes=muted)),
+        consumer("other", config=consumer_config(notes=OwnerNotes(team="billing"))),
+        consumer("unknown", config=None),
+    )
+    polled = Snapshot("nats", NOW, streams=(stream(),), consumers=rows)
+    assert ignored_assets(polled) == {"stream": 0, "consumer": 1}
+    assert ignored_assets(None) == {}

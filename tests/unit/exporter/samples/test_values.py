@@ -248,12 +248,12 @@ def test_owners_are_labels_of_the_info_series_only_where_they_are_set() -> None:
     }
     assert found == {
         "ORDERS": {
-            "owner": 'A "B"', "team": "billing", "severity": "warning",
+            "owner": 'A "B"', "owner_team": "billing", "severity": "warning",
             "ignore": "JetStreamStreamFull,no-ack", "back_pressure": "true",
             "idempotent_writers": "true",
         },
         "PLAIN": {},
-        "worker": {"team": "billing"},
+        "worker": {"owner_team": "billing"},
     }  # fmt: skip
 
 

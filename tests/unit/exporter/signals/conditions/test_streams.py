@@ -55,8 +55,34 @@ def test_conditions_do_not_hide_each_other_and_the_gravest_comes_first() -> None
     polls = Polls()
     row = filled(1000, replicas=(Replica("n2", 0, True, 60.0), lagging))
     found = list(held(polls, row))
-    assert found == ["full", "replica_offline", "replica_lagging"]
+    assert found == ["full", "replica_offline", "quorum_at_risk", "replica_lagging"]
     assert found == [word for word in catalog.STREAM_CONDITIONS if word in found]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "offline", "at_risk"),
+    [(1, 1, False), (2, 0, False), (2, 1, True), (4, 1, False), (4, 2, True), (1, 0, False)],
+)
+def test_a_quorum_is_at_risk_when_the_next_failure_costs_it(
+    replicas: int, offline: int, at_risk: bool
+) -> None:
+    """`replicas`: besides the leader."""
+    others = tuple(Replica(f"n{n}", 0, n < offline, 60.0) for n in range(replicas))
+    assert ("quorum_at_risk" in held(Polls(), orders(10, replicas=others))) is at_risk
+
+
+def test_a_full_work_queue_that_stores_messages_is_back_pressure() -> None:
+    polls, queue = Polls(), stream_config(discard="new", max_messages=100, retention="workqueue")
+    full = stream(config=queue, messages=100, last_seq=500)
+    assert "full" in held(polls, full)
+    moved = replace(full, last_seq=503)
+    assert list(held(polls, moved)) == ["back_pressure"]
+    for _ in range(20):
+        found = held(polls, moved)
+    assert list(found) == ["full"]
+    kept = replace(full, config=replace(queue, retention="limits"))
+    assert "full" in held(polls, kept)
+    assert "full" in held(polls, replace(kept, last_seq=510))
 
 
 def test_a_condition_keeps_its_start_while_it_holds() -> None:
