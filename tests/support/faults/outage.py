@@ -20,7 +20,7 @@ LOST_AT_THE_END: Final = 5
 EXPIRED: Final = 30
 EXPIRY_SECONDS: Final = 15.0  # shorter than each outage, longer than two polls
 
-FULL: Final = page("StreamFull", **on_stream("FULL", limit="messages"))
+FULL: Final = page("StreamFull", **on_stream("FULL"))
 BLOCKED: Final = page("ConsumerAckPendingFull", **on_stream("BLOCKED", consumer="worker"))
 OPEN: Final = (FULL, BLOCKED)
 BESIDE: Final = (

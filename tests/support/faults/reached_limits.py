@@ -29,7 +29,7 @@ async def edit_consumer(site: Site, stream: str, consumer: str, **changes: objec
 class StreamFull(Fault):
     """Discard new, and no message is removed. The remedy raises the limit."""
 
-    alerts = (page("StreamFull", **on_stream("FULL", limit="messages")),)
+    alerts = (page("StreamFull", **on_stream("FULL")),)
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("FULL", subjects=["full"], max_msgs=100, discard="new")
