@@ -49,7 +49,7 @@ SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Labels that a scrape adds to every series, and series that Prometheus itself creates.
 SCRAPED: Final = {"job", "instance"}
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
-LONGEST: Final = 110
+LONGEST: Final = 120
 
 
 @cache
@@ -133,6 +133,20 @@ def test_a_runbook_has_the_headings_in_order(runbook: Document) -> None:
     assert titles == [("#", runbook.path.stem), *(("##", heading) for heading in HEADINGS)]
     for heading in HEADINGS:
         assert runbook.section(heading).text.strip(), heading
+
+
+@each_runbook
+def test_a_runbook_begins_with_the_causes(runbook: Document) -> None:
+    """From what the engineer sees to the cause and the step."""
+    meaning = runbook.section("Meaning").text
+    _, asked, table = meaning.partition("Is it one of these?\n\n| what you see | cause |\n")
+    assert asked, "has no table of causes"
+    rows = [line for line in table.splitlines()[1:] if line.startswith("|")]
+    assert len(rows) >= 3
+    steps = runbook.section("Diagnosis").text
+    for number in re.findall(r"\bsteps? (\d)(?: and (\d))?", "\n".join(rows)):
+        for step in filter(None, number):
+            assert f"**{step}. " in steps, f"there is no step {step}"
 
 
 @each_runbook
