@@ -291,6 +291,10 @@ ROLLUP_AGE = Threshold(
     "rollup_age", 36 * HOUR, Unit.DURATION,
     "no rollup has succeeded for longer than this",
     ("RollupOverdue",))
+REPORT_AGE = Threshold(
+    "report_age", 33 * DAY, Unit.DURATION,
+    "no monthly report has succeeded for longer than this",
+    ("ReportOverdue",))
 
 # fmt: on
 

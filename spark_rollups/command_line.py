@@ -79,6 +79,10 @@ def add_publication_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--remote-write-token-file", metavar="FILE", help="file with a bearer token")
     group.add_argument(
+        "--reports", metavar="PATH",
+        help="output of `streamgauge report`, to publish its last success (default: OUT/report)",
+    )  # fmt: skip
+    group.add_argument(
         "--label", action="append", default=[], metavar="NAME=VALUE",
         help=f"label of all samples, repeatable (default job={JOB})",
     )  # fmt: skip

@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _publish(rollups: Rollups, publication: Publication) -> None:
     """The time of success is now, also without changes."""
     now = time.time()
-    found = current_gauges(rollups, now, now, _log)
+    found = current_gauges(rollups, now, now, _log, publication.reports)
     rollups.root.write(FILE, text_of(found.gauges))
     publication.publish(found, now, _log)
 

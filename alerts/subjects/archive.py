@@ -1,4 +1,4 @@
-"""The archive and the rollups: samples arrive, the WAL is compacted, rollups succeed."""
+"""Archive, rollups, report: samples arrive, the WAL is compacted, rollups and report succeed."""
 
 from __future__ import annotations
 
@@ -50,4 +50,17 @@ ROLLUP_OVERDUE = Alert(
     board=Board.EXPORTER,
 )
 
-GROUPS = (Group("streamgauge.archive", (NOT_RECEIVING, WAL_OLD, ROLLUP_OVERDUE)),)
+REPORT_OVERDUE = Alert(
+    name="ReportOverdue",
+    severity=Severity.WARNING,
+    when=age(catalog.REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS, _MEMORY) > thresholds.REPORT_AGE,
+    for_="0s",
+    guarded=False,
+    summary="The monthly report has not succeeded.",
+    description=f"The last report that was written and delivered is {DURATION} old: its readers miss "
+    "actions that have a date.",
+    condition="No monthly report has succeeded for <report_age>. Without a first success there is no alert.",
+    board=Board.EXPORTER,
+)
+
+GROUPS = (Group("streamgauge.archive", (NOT_RECEIVING, WAL_OLD, ROLLUP_OVERDUE, REPORT_OVERDUE)),)

@@ -45,3 +45,6 @@ FORECAST_AS_OF_TIMESTAMP_SECONDS = _rollup("forecast_as_of_timestamp_seconds",
     "forecasts without data of the last week are absent, and this series stays.")
 ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS = _rollup("rollup_last_success_timestamp_seconds",
     "Time of the last successful rollup. An old one means that all forecasts are stale.")
+REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS = _rollup("report_last_success_timestamp_seconds",
+    "Time when the monthly report was last written and, with --send, delivered everywhere. "
+    "Absent before the first success.")

@@ -30,6 +30,7 @@ MOST_BYTES = 512 * 1024 * 1024
 
 _ROLLUP = {metric.name: metric for metric in catalog.ALL if metric.origin is Origin.ROLLUP}
 _SUCCESS = catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
+_REPORT = catalog.REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS
 _AS_OF = catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS
 _END = "# EOF"
 _VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
@@ -52,7 +53,7 @@ class Forecasts:
         """Of stale forecasts only their timestamps, so that an alert can fire on them."""
         if not self.is_stale(now):
             return self.blocks
-        return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS))
+        return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS, _REPORT))
 
     def is_stale(self, now: float) -> bool:
         return now - self.known_until > STALE_SECONDS

@@ -32,6 +32,7 @@ PUBLISHED: Final = (
     *_DATES.values(),
     catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS,
     catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS,
+    catalog.REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS,
 )
 
 
@@ -50,16 +51,21 @@ class Gauges:
     merged: int  # rows that differ only in labels that the gauges do not have
 
 
-def gauges_of(forecasts: Any, last_success: float, as_of: date | None) -> Gauges:
+def gauges_of(
+    forecasts: Any, last_success: float, as_of: date | None, reported: float | None = None
+) -> Gauges:
     """From a table of FORECASTS. Of rows with equal labels the more urgent one stays.
 
     `as_of` is the day of the newest snapshot, also if the table is empty because of its age.
+    `reported` is the last success of the report, if there is one.
     """
     rows = forecasts.to_pylist()
     levels, merged_levels = _levels(rows)
     dates, merged_dates = _dates(rows)
     success = catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
     found = [*levels, *dates, *_known_until(as_of), Gauge(success, (), last_success)]
+    if reported is not None:
+        found.append(Gauge(catalog.REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS, (), reported))
     found.sort(key=lambda gauge: (PUBLISHED.index(gauge.metric), gauge.labels))
     return Gauges(tuple(found), merged_levels + merged_dates)
 

@@ -53,7 +53,9 @@ def _publish(arguments: argparse.Namespace, publication: Publication) -> None:
 
 def _publish_once(path: str, publication: Publication, log: Log) -> None:
     now, rollups = time.time(), open_rollups(path)
-    publication.publish(current_gauges(rollups, last_success(rollups), now, log), now, log)
+    publication.publish(
+        current_gauges(rollups, last_success(rollups), now, log, publication.reports), now, log
+    )
 
 
 def _round(path: str, publication: Publication) -> list[str]:

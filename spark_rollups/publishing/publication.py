@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from exporter import catalog
+from exporter.metric import Metric
 from spark_rollups.command_line import JOB
-from spark_rollups.filesystem import RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting.forecast_group import end_of
 from spark_rollups.publishing.gauges import Gauges, gauges_of
 from spark_rollups.publishing.remote_write import Receiver, basic, bearer, send
@@ -22,9 +23,8 @@ from spark_rollups.rollup.tables.schemas import FORECASTS
 
 # Always written beside the rollups.
 FILE: Final = "streamgauge_rollup.prom"
-_SUCCESS: Final = re.compile(
-    rf"^{catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS.name} (\d+(?:\.\d+)?)$", re.MULTILINE
-)
+# Written by `streamgauge report` into its output folder.
+REPORT_FILE: Final = "streamgauge_report.prom"
 # Older forecasts are not published.
 _STALE_SECONDS: Final = 7 * 86_400.0
 _JOB: Final = {"job": JOB}
@@ -40,6 +40,7 @@ class Publication:
     textfile: Path | None
     receiver: Receiver | None
     labels: dict[str, str]
+    reports: str | None = None  # folder or URL of the reports; None: `report` beside the rollups
 
     def publish(self, gauges: Gauges, at: float, log: Log) -> None:
         """`at` is the timestamp of the samples; raises RollupError."""
@@ -54,10 +55,13 @@ class Publication:
             log(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
 
 
-def current_gauges(rollups: Rollups, succeeded: float, now: float, log: Log) -> Gauges:
+def current_gauges(
+    rollups: Rollups, succeeded: float, now: float, log: Log, reports: str | None = None
+) -> Gauges:
     """Of the newest snapshot; only the timestamps if there is none or it is too old."""
     as_of = max(rollups.snapshot_days(), default=None)
-    return gauges_of(_current_forecasts(rollups, as_of, now, log), succeeded, as_of)
+    forecasts = _current_forecasts(rollups, as_of, now, log)
+    return gauges_of(forecasts, succeeded, as_of, last_report(rollups.root, reports))
 
 
 def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, log: Log) -> Any:
@@ -73,12 +77,24 @@ def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, log: Lo
 
 def last_success(rollups: Rollups) -> float:
     """A run without changes commits nothing, but writes the time into the text file."""
-    written = rollups.written
-    try:
-        match = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
-    except RollupError:  # there is no such file yet
-        return written
-    return max(written, float(match[1])) if match else written
+    found = _time_in(rollups.root, FILE, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
+    return max(rollups.written, found or 0.0)
+
+
+def last_report(root: Root, reports: str | None) -> float | None:
+    """When a report last succeeded; None if there was none yet."""
+    metric = catalog.REPORT_LAST_SUCCESS_TIMESTAMP_SECONDS
+    if reports is not None:
+        return _time_in(Root(reports), REPORT_FILE, metric)
+    return _time_in(root, f"report/{REPORT_FILE}", metric)
+
+
+def _time_in(root: Root, path: str, metric: Metric) -> float | None:
+    if not root.exists(path):
+        return None
+    text = root.read(path).decode("utf-8", "replace")
+    found = re.search(rf"^{metric.name} (\d+(?:\.\d+)?)$", text, re.MULTILINE)
+    return float(found[1]) if found else None
 
 
 def publication_of(arguments: argparse.Namespace) -> Publication:
@@ -93,7 +109,8 @@ def publication_of(arguments: argparse.Namespace) -> Publication:
         receiver = Receiver(arguments.remote_write, _authorization(arguments))
     elif _credential_flags(arguments) or arguments.label:
         raise RollupError("--remote-write is missing: the other flags need it")
-    return Publication(textfile, receiver, dict(map(_label, arguments.label)))
+    labels = dict(map(_label, arguments.label))
+    return Publication(textfile, receiver, labels, arguments.reports)
 
 
 def _credential_flags(arguments: argparse.Namespace) -> list[str]:

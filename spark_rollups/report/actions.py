@@ -238,8 +238,7 @@ def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, 
         checked = () if advice is None else (f"{advice.what}.", *advice.checked)
         return f"Fix {called}: {context.now.text(index)}", checked
     if advice is not None:
-        also = () if account is None else (f"The same growth fills its account: {account.summary}",)
-        return advice.what, (*advice.checked, *also)
+        return advice.what, advice.checked
     if lead.definition in _SERVER_CODES:
         return f"Add storage to {fmt.listed(names)}, or one server more", _server_checks(
             context, group

@@ -19,6 +19,7 @@ from spark_rollups.report.chapters.data_quality import quality_chapter
 from spark_rollups.report.chapters.front_page import front_page
 from spark_rollups.report.chapters.method import method_chapter
 from spark_rollups.report.chapters.month_over_month import months_chapter
+from spark_rollups.report.chapters.owners import owners_chapter
 from spark_rollups.report.chapters.publishing import publishing_chapter
 from spark_rollups.report.chapters.right_sizing import sizing_chapter
 from spark_rollups.report.chapters.scenarios import scenarios_chapter
@@ -31,7 +32,7 @@ from spark_rollups.report.facts.current import current_state
 from spark_rollups.report.facts.events import events_of
 from spark_rollups.report.facts.forecast_check import checked_forecasts
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
-from spark_rollups.report.facts.owners import owners_of
+from spark_rollups.report.facts.owners import owned_assets, owners_of
 from spark_rollups.report.facts.publishing import rejections_of
 from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
@@ -93,7 +94,9 @@ def build_report(
     actions = actions_of(facts, findings, current, owners, stores, made.date())
     progress("writing chapters")
     front = front_page(facts, consumers, findings, actions)
+    all_owners = owned_assets(facts, owners)
     chapters = (
+        owners_chapter(facts, all_owners, actions),
         scenarios_chapter(facts, scenarios_of(facts, stores)),
         months_chapter(facts, front),
         capacity_chapter(facts),
@@ -118,6 +121,7 @@ def build_report(
         actions=actions,
         findings=findings,
         chapters=tuple(_with_sources(facts, chapter) for chapter in chapters),
+        owners=all_owners,
     )
 
 

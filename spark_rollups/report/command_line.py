@@ -23,9 +23,15 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="the rollups that `streamgauge rollup` wrote",
     )
-    add("--month", required=True, metavar="YYYY-MM", help="the month, in UTC")
+    add("--month", default="last", metavar="YYYY-MM",
+        help="the month, in UTC (default: last, the one before today)")  # fmt: skip
     add("--out", required=True, metavar="DIR", help="output folder or URL")
     add("--config", metavar="FILE", help="settings: owners, mail, webhooks")
+    add("--owner", default="", metavar="NAME", help="only the assets of this team or owner")
+    add("--send", action="store_true", help="send it by the mail and the webhooks of the settings")
+    add("--pdf", action="store_true", help="write a PDF too; needs Chromium")
+    add("--textfile", metavar="FILE",
+        help="write the time of success for the textfile collector, *.prom")  # fmt: skip
     add(
         "--rows", type=_rows, default=_ROWS, metavar="N",
         help="rows per table on the HTML page; CSV and JSON have all (default: %(default)s)",

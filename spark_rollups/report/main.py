@@ -1,10 +1,11 @@
-"""`streamgauge report`: writes the monthly capacity report as HTML, CSV and JSON."""
+"""`streamgauge report`: writes the monthly capacity report, and sends it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import textwrap
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -14,59 +15,71 @@ from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.report.build import build_report
 from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.command_line import parser
-from spark_rollups.report.export import csv_files, json_text
+from spark_rollups.report.delivery.folder import write_success
+from spark_rollups.report.delivery.retries import DeliveryError
+from spark_rollups.report.delivery.send import Delivery, prepared
 from spark_rollups.report.facts.cached_rollups import CachedRollups
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError, parse_month
+from spark_rollups.report.owner_page import for_owner
 from spark_rollups.report.progress import progress_lines
-from spark_rollups.report.render import html_report
 from spark_rollups.report.settings import read_settings
 from spark_rollups.rollup.tables.reader import open_rollups
 from streamgauge.serving.settings.loader import SettingsError
 
 _EXIT_ERROR = 2
+_EXIT_NOT_SENT = 3  # the files are written
 _WIDTH = 79
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
-        _write(arguments)
+        _run(arguments)
     except (ReportError, RollupError, SettingsError, ThresholdError) as error:
         sys.stderr.write(f"streamgauge report: {error}\n")
         return _EXIT_ERROR
+    except DeliveryError as error:
+        sys.stderr.write(f"streamgauge report: not sent: {error}\n")
+        return _EXIT_NOT_SENT
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _write(arguments: argparse.Namespace) -> None:
-    progress = progress_lines()
-    month = parse_month(arguments.month)
+def _run(arguments: argparse.Namespace) -> None:
+    progress, made = progress_lines(), datetime.now(UTC)
+    month = parse_month(arguments.month, made.date())
     chosen = thresholds.overridden(arguments.assignments, of_exporter=True)
     settings = read_settings(arguments.config)
+    delivery = prepared(arguments, settings, progress)
     rollups = open_rollups(arguments.rollups)
     progress(f"reading {rollups.root}")
-    source, made = CachedRollups(rollups), datetime.now(UTC)
-    report = build_report(source, month, made, chosen, settings, progress)
-    root, stem = Root(arguments.out), f"report-{month}"
+    report = build_report(CachedRollups(rollups), month, made, chosen, settings, progress)
+    if arguments.owner:
+        report = for_owner(report, arguments.owner)
     progress("writing files")
-    # The page is written last, so that the files it names exist.
-    for name, text in csv_files(report).items():
-        root.write(f"{stem}-csv/{name}", text.encode())
-    root.write(f"{stem}.json", json_text(report).encode())
-    page = html_report(report, arguments.rows, f"{stem}-csv")
-    root.write(f"{stem}.html", page.encode())
+    written = delivery.write(report, arguments.rows)
     _print_summary(report)
-    for name in (f"{stem}.html", f"{stem}.json", f"{stem}-csv"):
-        sys.stdout.write(f"wrote {root}/{name}\n")
+    for name in written:
+        sys.stdout.write(f"wrote {delivery.root}/{name}\n")
+    delivery.send(report)
+    if not arguments.owner:  # the alert is about the report of the whole system
+        _record_success(delivery, delivery.root)
+
+
+def _record_success(delivery: Delivery, root: Root) -> None:
+    text = write_success(root, time.time())
+    delivery.publish(text)
 
 
 def _print_summary(report: Report) -> None:
     # textwrap does not break at non-breaking spaces.
     headline = clean(f"{report.month.title}: {report.front.headline}").replace("\u00a0", " ")
     sys.stdout.write(textwrap.fill(headline, _WIDTH) + "\n")
+    today = sum(action.by is None for action in report.actions)
+    sys.stdout.write(f"actions: {today} today, {len(report.actions) - today} later\n")
     counts = (
         f"{sum(finding.severity is severity for finding in report.findings)} {severity.value}"
         for severity in Severity

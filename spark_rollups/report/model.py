@@ -6,14 +6,16 @@ None means unknown and infinity means no limit; renderers never write 0 for eith
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import Kind, Level, Value
 from spark_rollups.report.charts.figure_data import Figure
+from spark_rollups.report.facts.owners import Owner
+from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.month import Month
 
@@ -113,6 +115,7 @@ class Report:
     actions: tuple[Action, ...]
     findings: tuple[Finding, ...]
     chapters: tuple[Chapter, ...]
+    owners: Mapping[Subject, Owner] = field(default_factory=dict)  # of streams and consumers
     owner: str = ""  # of a page for one owner
 
     def tables(self) -> list[Table]:

@@ -43,7 +43,10 @@ class Month:
         return tuple(self.first + timedelta(days=day) for day in range(self.last.day))
 
 
-def parse_month(text: str) -> Month:
+def parse_month(text: str, today: date) -> Month:
+    """`last` is the month before today."""
+    if text == "last":
+        return Month(today.year, today.month).before
     found = _PATTERN.fullmatch(text)
     # The month before must be a valid date too.
     if found is None or not 1 <= int(found[2]) <= 12 or int(found[1]) < 1970:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+import numpy as np
+
 from exporter import catalog as c
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import CONSUMER, Name, latest_labels
-from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.settings import OwnerRule
 
 _INFO_DAYS = 7  # metadata of consumers is read for the last days only
@@ -66,3 +68,13 @@ def owners_of(facts: Facts, rules: Sequence[OwnerRule]) -> Owners:
     days = facts.days[-_INFO_DAYS:]
     consumers = latest_labels(facts.source, c.CONSUMER_INFO.name, CONSUMER, days)
     return Owners(consumers, facts.stream_info, rules)
+
+
+def owned_assets(facts: Facts, owners: Owners) -> dict[Subject, Owner]:
+    """The owner of each stream and consumer seen in the month; one without an owner has "" as name."""
+    return {
+        subject: owners.of(subject)
+        for pair in (facts.streams, facts.consumers)
+        for index in np.flatnonzero(pair.now.seen).tolist()
+        for subject in (subject_of(pair.now, index),)
+    }

@@ -48,6 +48,7 @@ UNGUARDED = {
     "JetStreamArchiveNotReceiving",
     "JetStreamArchiveWalOld",
     "JetStreamRollupOverdue",
+    "JetStreamReportOverdue",
     "JetStreamWatchdog",
 }
 # Series that a rule may name although the exporter does not serve them.

@@ -248,12 +248,23 @@ ROLLUP = Scenario(
     ),
 )
 
+REPORT = Scenario(
+    "a monthly report that is overdue",
+    every="6h",
+    series={"streamgauge_report_last_success_timestamp_seconds": between("0s", "34d", 3600, None)},
+    checks=(
+        Check("33d", "ReportOverdue"),
+        Check("33d6h", "ReportOverdue", _archive("33d 5h 0m 0s;")),
+    ),
+)
+
 NO_ARCHIVE = Scenario(
     "no archive, no alert about it",
     every="1m",
     series=dict(_FRESH),
     checks=tuple(
-        Check("1h", name) for name in ("ArchiveNotReceiving", "ArchiveWalOld", "RollupOverdue")
+        Check("1h", name)
+        for name in ("ArchiveNotReceiving", "ArchiveWalOld", "RollupOverdue", "ReportOverdue")
     ),
 )
 
@@ -373,6 +384,7 @@ SCENARIOS = (
     NO_EXPORTER,
     ARCHIVE,
     ROLLUP,
+    REPORT,
     NO_ARCHIVE,
     WATCHDOG,
     KEPT,

@@ -67,8 +67,9 @@ spec:
                 {{- end }}
                 {{- if not $part.out }}
                 - {name: out, mountPath: /var/lib/streamgauge-rollups}
-                {{- else if eq .component "report" }}
-                - {name: reports, mountPath: /var/lib/streamgauge-reports}
+                {{- end }}
+                {{- if and (eq .component "report") $part.report.settings }}
+                - {name: settings, mountPath: /etc/streamgauge/report, readOnly: true}
                 {{- end }}
                 {{- if $part.secrets }}
                 - {name: secrets, mountPath: /etc/streamgauge/secrets, readOnly: true}
@@ -84,9 +85,9 @@ spec:
             - name: out
               persistentVolumeClaim: {claimName: {{ $name }}-rollups}
             {{- end }}
-            {{- if and $part.out (eq .component "report") }}
-            - name: reports
-              persistentVolumeClaim: {claimName: {{ $name }}-reports}
+            {{- if and (eq .component "report") $part.report.settings }}
+            - name: settings
+              configMap: {name: {{ $name }}-report}
             {{- end }}
             {{- with $part.secrets }}
             - name: secrets
