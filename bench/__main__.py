@@ -36,6 +36,7 @@ OTHERS: Final = {
     "signals": ("bench.signal_cost",),
     "reconnect": ("bench.reconnect",),
     "rules": ("bench.rules",),
+    "report": ("bench.report",),
 }
 _EPILOG: Final = """\
 Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.

@@ -25,6 +25,7 @@ from spark_rollups.report.chapters.right_sizing import sizing_chapter
 from spark_rollups.report.chapters.scenarios import scenarios_chapter
 from spark_rollups.report.chapters.servers import servers_chapter
 from spark_rollups.report.chapters.streams import streams_chapter
+from spark_rollups.report.chapters.year import year_chapter
 from spark_rollups.report.facts.audit_checks import failing_checks
 from spark_rollups.report.facts.consumers import consumer_month
 from spark_rollups.report.facts.coverage import request_gaps
@@ -38,6 +39,7 @@ from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.source import Source
 from spark_rollups.report.facts.stores import stores_of
+from spark_rollups.report.facts.year import year_of
 from spark_rollups.report.findings.capacity import capacity_findings
 from spark_rollups.report.findings.changes import (
     change_findings,
@@ -52,6 +54,7 @@ from spark_rollups.report.month import Month
 from spark_rollups.report.progress import Progress, silent
 from spark_rollups.report.scenarios import scenarios_of
 from spark_rollups.report.settings import ReportSettings
+from spark_rollups.report.sparklines import with_sparklines
 
 # The tables that each table of the report is made from; `daily` unless it is here.
 _SOURCES = {
@@ -79,6 +82,8 @@ def build_report(
     started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
     rejections, gaps = rejections_of(facts), request_gaps(facts)
+    progress("reading the year")
+    year = year_of(facts)
     progress("looking for findings")
     findings = by_urgency(
         [
@@ -99,6 +104,7 @@ def build_report(
         owners_chapter(facts, all_owners, actions),
         scenarios_chapter(facts, scenarios_of(facts, stores)),
         months_chapter(facts, front),
+        year_chapter(facts, year),
         capacity_chapter(facts),
         streams_chapter(facts),
         consumers_chapter(facts, consumers),
@@ -127,7 +133,10 @@ def build_report(
 
 def _with_sources(facts: Facts, chapter: Chapter) -> Chapter:
     tables = tuple(
-        replace(each, source=facts.source_line(_SOURCES.get(each.key, ("daily",))))
+        replace(
+            with_sparklines(facts, each),
+            source=facts.source_line(_SOURCES.get(each.key, ("daily",))),
+        )
         for each in chapter.tables
     )
     return replace(chapter, tables=tables)

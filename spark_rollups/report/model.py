@@ -40,6 +40,7 @@ class Column:
 class Row:
     values: tuple[Value, ...]
     level: Level = Level.NORMAL
+    days: tuple[float | None, ...] = ()  # of the month, for a sparkline
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Table:
     rows: Sequence[Row]
     note: str = ""
     empty: str = "Nothing to show."  # shown in place of an empty table
+    days_of: Column | None = None  # what the sparklines show
     source: str = ""  # the tables that it was made from, and how many days of them
 
     @property

@@ -15,6 +15,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
 from spark_rollups.report.charts.figures import figure_html
 from spark_rollups.report.charts.markup import clean
+from spark_rollups.report.charts.small import draw_spark
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
 from spark_rollups.report.model import Column, Report, Row, Table
 
@@ -77,6 +78,7 @@ def _environment() -> Environment:
         "severity": lambda severity: _CLASSES[LEVELS[severity]],
         "severity_level": lambda severity: LEVELS[severity],
         "shown": _shown,
+        "spark": _spark,
         "text": lambda value, kind: text_of(kind, value),
     }
     return made
@@ -107,3 +109,14 @@ def _by_code(findings: Sequence[Finding]) -> list[list[Finding]]:
 def _commands(group: Sequence[Finding]) -> list[str]:
     few = [each for each in group if each.severity is not Severity.NOTE] or group
     return list(dict.fromkeys(line for each in few[:_COMMANDS] for line in each.commands))
+
+
+def _spark(row: Row, column: Column) -> Markup:
+    """The days of the month, and their range."""
+    known = [value for value in row.days if value is not None]
+    if not known:
+        return Markup("<i>unknown</i>")
+    low, high = (text_of(column.kind, each) for each in (min(known), max(known)))
+    text = low if low == high else f"{low} to {high}"
+    picture = Markup(draw_spark(row.days, f"{column.title}: {text}"))  # noqa: S704 - it escapes
+    return Markup("{}<small>{}</small>").format(picture, text)

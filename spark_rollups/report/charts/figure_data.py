@@ -125,4 +125,20 @@ class Fills:
     rows: tuple[Fill, ...]
 
 
-Figure = FullRanges | Fans | Shares | DayStrip | Offsets | Fills
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Upright bars from zero."""
+
+    title: str
+    caption: str
+    bars: tuple[Bar, ...]
+
+
+Figure = FullRanges | Fans | Shares | DayStrip | Offsets | Fills | Bars

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.charts.fan_chart import draw_fan
 from spark_rollups.report.charts.figure_data import (
+    Bars,
     DayRow,
     DayStrip,
     Fans,
@@ -26,6 +27,7 @@ from spark_rollups.report.charts.figure_data import (
     Shares,
 )
 from spark_rollups.report.charts.markup import escaped
+from spark_rollups.report.charts.small import draw_bars
 
 _LEAST = 0.4  # percent: the least width of a bar
 _LABELLED = 0.22  # segments from this share on have a label inside
@@ -41,7 +43,7 @@ def figure_html(figure: Figure) -> str:
 
 _CLASSES: dict[type, str] = {
     FullRanges: "ranges", Fans: "fans", Shares: "shares", DayStrip: "strip", Offsets: "offsets",
-    Fills: "fills",
+    Fills: "fills", Bars: "bars",
 }  # fmt: skip
 
 
@@ -59,6 +61,8 @@ def _body(figure: Figure) -> str:
             return _offsets(figure)
         case Fills():
             return _fills(figure)
+        case Bars():
+            return draw_bars(figure)
 
 
 def _row(name: Name, graphic: str, text: str, spoken: str) -> str:

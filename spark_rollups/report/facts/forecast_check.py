@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from spark_rollups.report.facts.forecasts import ExpectedLevel, Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import Source
 
 _LEAD_DAYS = 30
 
@@ -29,16 +30,24 @@ class CheckedForecast:
 
 def checked_forecasts(facts: Facts) -> list[CheckedForecast]:
     """Forecasts 30 days ahead whose day lies in this month."""
-    ahead = ((each, each.at(_LEAD_DAYS)) for each in facts.forecasts_before)
+    return checked(facts.source, facts.forecasts_before, _LEAD_DAYS, facts.days)
+
+
+def checked(
+    source: Source, forecasts: Sequence[Forecast], lead: int, days: Collection[date]
+) -> list[CheckedForecast]:
+    """Forecasts for a day that has data."""
+    ahead = ((each, each.at(lead)) for each in forecasts)
+    known = set(days)
     due = [
         (each, predicted)
         for each, predicted in ahead
-        if predicted is not None and predicted.day in facts.days
+        if predicted is not None and predicted.day in known
     ]
     metrics = sorted({each.metric for each, _ in due})
     # One read for all limits: one read per limit takes minutes with thousands of them.
     actual = {
-        day: _levels_on(facts, day, metrics) for day in {predicted.day for _, predicted in due}
+        day: _levels_on(source, day, metrics) for day in {predicted.day for _, predicted in due}
     }
     found = ((each, predicted, actual[predicted.day].get(_key(each))) for each, predicted in due)
     return [
@@ -48,10 +57,10 @@ def checked_forecasts(facts: Facts) -> list[CheckedForecast]:
     ]
 
 
-def _levels_on(facts: Facts, day: date, metrics: Sequence[str]) -> dict[tuple[str, ...], float]:
+def _levels_on(source: Source, day: date, metrics: Sequence[str]) -> dict[tuple[str, ...], float]:
     """Levels at the end of the day, by metric, subject labels and tier."""
     columns = [*_LABELS, "labels", "last"]
-    rows = facts.source.table("daily", day, day, columns=columns, metrics=metrics).to_pylist()
+    rows = source.table("daily", day, day, columns=columns, metrics=metrics).to_pylist()
     found: dict[tuple[str, ...], float] = {}
     for row in rows:
         if row["last"] is not None:

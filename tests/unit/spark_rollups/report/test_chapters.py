@@ -42,7 +42,7 @@ def good() -> Report:
 
 def test_the_chapters_are_all_there_in_order(good: Report) -> None:
     assert [each.key for each in good.chapters] == [
-        "what-if", "months", "limits", "streams", "consumers", "servers", "clocks", "publishing", "abandoned",
+        "owners", "what-if", "months", "year", "limits", "streams", "consumers", "servers", "clocks", "publishing", "abandoned",
         "configuration", "right-sizing", "changes", "data-quality", "method",
     ]  # fmt: skip
 

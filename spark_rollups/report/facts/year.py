@@ -1,0 +1,149 @@
+"""A year by months: size, growth, load by weekday, and our own earlier forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from statistics import mean, median
+
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from exporter import catalog as c
+from exporter.metric import Metric
+from spark_rollups.report.facts.forecast_check import CheckedForecast, checked
+from spark_rollups.report.facts.forecasts import forecasts_of
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import Source, slices
+from spark_rollups.report.month import Month
+
+_MONTHS = 13  # this month, eleven before it, and the same month a year ago
+_LEADS = (30, 90)  # days ahead
+_LEAST_WEEKS = 4  # of each weekday
+
+
+@dataclass(frozen=True, slots=True)
+class MonthTotals:
+    """The whole system in one month; None is unknown."""
+
+    month: Month
+    days: int  # with data
+    size: float | None  # of all streams at the end, one replica
+    growth: float | None
+    stored: float | None  # messages per day with data
+    storage: float | None  # used on all servers at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How forecasts of one day came true."""
+
+    made: date
+    lead: int
+    judged: int
+    inside: int
+    above: int  # more than the range
+    below: int
+    error: float  # median of the absolute error, as a share of the level
+    worst: str
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    months: tuple[MonthTotals, ...]  # oldest first; months without data are left out
+    weekdays: tuple[float, ...]  # load from Monday on, as a share of the mean; empty if unknown
+    weeks: int  # of the weekday profile
+    scores: tuple[Score, ...]
+
+
+def year_of(facts: Facts) -> Year:
+    source = facts.source
+    covered = [day for day in source.days() if source.hours(day) and day <= facts.month.last]
+    months: list[MonthTotals] = []
+    load: dict[date, float] = {}
+    for month in _months(facts.month):
+        days = [day for day in covered if month.first <= day <= month.last]
+        if not days:
+            continue
+        stored = _per_day(source, days)
+        load |= stored
+        size = _at_end(source, c.STREAM_BYTES, days)
+        before = months[-1] if months and months[-1].month == month.before else None
+        growth = (
+            None if size is None or before is None or before.size is None else size - before.size
+        )
+        months.append(
+            MonthTotals(
+                month, len(days), size, growth, mean(stored.values()) if stored else None,
+                _at_end(source, c.SERVER_STORAGE_USED_BYTES, days),
+            )
+        )  # fmt: skip
+    weekdays, weeks = _profile(load)
+    return Year(tuple(months), weekdays, weeks, tuple(_scores(facts, covered)))
+
+
+def _months(last: Month) -> list[Month]:
+    found = [last]
+    while len(found) < _MONTHS:
+        found.append(found[-1].before)
+    return found[::-1]
+
+
+def _at_end(source: Source, metric: Metric, days: Sequence[date]) -> float | None:
+    table = source.table("daily", days[-1], days[-1], columns=["last"], metrics=[metric.name])
+    total = pc.sum(table["last"]).as_py()
+    return None if total is None else float(total)
+
+
+def _per_day(source: Source, days: Sequence[date]) -> dict[date, float]:
+    """Messages stored on each day, in all streams."""
+    found: dict[date, float] = {}
+    for first, last in slices(days):
+        table = source.table(
+            "daily",
+            first,
+            last,
+            columns=["day", "increase"],
+            metrics=[c.STREAM_STORED_MESSAGES.name],
+        )
+        grouped = table.group_by("day").aggregate([("increase", "sum")])
+        pairs = zip(grouped["day"].to_pylist(), grouped["increase_sum"].to_pylist(), strict=True)
+        found |= {day: float(total) for day, total in pairs if total is not None}
+    return found
+
+
+def _profile(load: dict[date, float]) -> tuple[tuple[float, ...], int]:
+    """The mean of each weekday over its mean week; empty with less than four weeks or no load."""
+    by_weekday = [[level for day, level in load.items() if day.weekday() == n] for n in range(7)]
+    weeks = min(map(len, by_weekday))
+    if weeks < _LEAST_WEEKS or not sum(load.values()):
+        return (), weeks
+    means = [mean(levels) for levels in by_weekday]
+    return tuple(each / mean(means) for each in means), weeks
+
+
+def _scores(facts: Facts, covered: Sequence[date]) -> Iterator[Score]:
+    """Of the newest snapshot of each earlier month, newest first."""
+    newest: dict[tuple[int, int], date] = {}
+    for day in sorted(facts.source.snapshot_days()):
+        if day < facts.month.first:
+            newest[day.year, day.month] = day
+    for made in sorted(newest.values(), reverse=True)[: _MONTHS - 1]:
+        forecasts = forecasts_of(facts.source, made)
+        for lead in _LEADS:
+            found = checked(facts.source, forecasts, lead, covered)
+            if found:
+                yield _score(made, lead, found)
+
+
+def _score(made: date, lead: int, found: Sequence[CheckedForecast]) -> Score:
+    def error(each: CheckedForecast) -> float:
+        return abs(each.predicted.middle - each.actual) / max(abs(each.actual), 1.0)
+
+    worst = max(found, key=error)
+    above = sum(each.actual > each.predicted.high for each in found)
+    inside = sum(each.inside for each in found)
+    return Score(
+        made, lead, len(found), inside, above, len(found) - inside - above,
+        median(error(each) for each in found), "" if worst.inside else worst.forecast.name,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""The year: months, seasons, year over year, and the scoreboard of earlier forecasts."""
+
+from datetime import date, timedelta
+
+import pytest
+from support.rollups.literal_rollups import LiteralRollups, month_days
+from support.rollups.report_month import (
+    GIB,
+    NOVEMBER,
+    OCTOBER,
+    STREAM,
+    forecast,
+    healthy,
+    report_of,
+    rows_of,
+)
+
+from exporter import catalog as c
+from spark_rollups.report.charts.figure_data import Bar, Bars
+from spark_rollups.report.charts.small import draw_bars, draw_spark, every_nth
+from spark_rollups.report.model import Report
+
+
+def chapter_text(report: Report) -> str:
+    (found,) = [each for each in report.chapters if each.key == "year"]
+    return " ".join(found.sentences).replace("\u00a0", " ")
+
+
+def with_year(rollups: LiteralRollups) -> LiteralRollups:
+    """November of the year before, with half of the size."""
+    days = month_days(2025, 11)
+    rollups.gauge(c.UP, days, 1)
+    rollups.gauge(c.STREAM_BYTES, days, 8 * GIB, **STREAM)
+    rollups.counter(c.STREAM_STORED_MESSAGES, days, 25_000, **STREAM)
+    return rollups
+
+
+def test_months_have_size_growth_and_load() -> None:
+    november, october = rows_of(report_of(healthy()), "year")
+    assert (november["month"], november["days"]) == ("November 2026", 30)
+    assert november["size"] == pytest.approx((10 + 60 / 10) * GIB)
+    assert november["growth"] == pytest.approx(3.0 * GIB)
+    assert november["stored"] == 50_000
+    assert october["growth"] is None  # the month before has no data
+    assert "needs data of the same month a year ago" in chapter_text(report_of(healthy()))
+
+
+def test_year_over_year_compares_the_same_month() -> None:
+    report = report_of(with_year(healthy()))
+    rows = {row["month"]: row for row in rows_of(report, "year")}
+    assert rows["November 2026"]["year_before"].replace("\u00a0", " ") == "+100 %"
+    assert "Streams hold +100 % compared with November 2025." in chapter_text(report)
+
+
+def test_a_weekly_season_is_found_and_none_is_invented() -> None:
+    assert "no weekly season" in chapter_text(report_of(healthy()))
+    rollups = healthy()
+    stored = c.STREAM_STORED_MESSAGES.name
+    rollups.rows["daily"] = [row for row in rollups.rows["daily"] if row["metric"] != stored]
+    days = OCTOBER + NOVEMBER
+
+    def load(day: int) -> float:
+        return 1000.0 if days[day].weekday() == 6 else 50_000.0
+
+    rollups.counter(c.STREAM_STORED_MESSAGES, days, load, **STREAM)
+    text = chapter_text(report_of(rollups))
+    assert "Publishes have a weekly season: Monday has 116 % of a mean day, Sunday 2.3 %" in text
+
+
+def test_the_scoreboard_counts_hits_and_misses_of_every_earlier_month() -> None:
+    rollups = healthy()
+    made = date(2026, 10, 31)
+    (actual,) = [
+        row["last"]
+        for row in rollups.rows["daily"]
+        if row["metric"] == c.STREAM_BYTES.name and row["day"] == made + timedelta(days=30)
+    ]
+    for stream, middle in (("ORDERS", actual), ("OTHER", actual / 2)):
+        rollups.gauge(c.STREAM_BYTES, NOVEMBER, actual, account="APP", stream="OTHER")
+        ahead = {f"level_30d_q{q}": middle * (0.9 + q / 500) for q in (10, 50, 90)}
+        rollups.forecast(made, **forecast(stream=stream, **ahead))
+    report = report_of(rollups)
+    (row,) = rows_of(report, "scoreboard")
+    assert (row["made"], row["lead"], row["judged"]) == (made, 30, 2)
+    assert (row["inside"], row["above"], row["below"]) == (1, 1, 0)
+    assert row["worst"] == "OTHER"
+    assert "Of 2 earlier forecasts, 1 came true (50 %)" in chapter_text(report)
+
+
+def test_without_earlier_forecasts_the_scoreboard_says_so() -> None:
+    assert "No earlier forecast is due yet." in chapter_text(report_of(healthy()))
+    assert rows_of(report_of(healthy()), "scoreboard") == []
+
+
+@pytest.mark.parametrize(("labels", "every"), [(1, 1), (7, 1), (8, 2), (13, 2), (31, 5)])
+def test_labels_are_thinned_so_that_they_do_not_overlap(labels: int, every: int) -> None:
+    assert every_nth(labels, 320) == every
+    bars = Bars("B", "", tuple(Bar(f"l{n}", float(n), str(n)) for n in range(labels)))
+    picture = draw_bars(bars)
+    shown = -(-labels // every)
+    assert picture.count("<text") == 2 * shown
+    assert f">l{labels - 1}</text>" in picture
+
+
+def test_a_sparkline_breaks_at_days_without_data_and_stays_inside() -> None:
+    picture = draw_spark([1.0, 2.0, None, 3.0, None, 2.0, 1.0], "size: 1 to 3")
+    assert picture.count("<polyline") == 2
+    assert picture.count("<circle") == 1
+    assert 'aria-label="size: 1 to 3"' in picture
+    assert draw_spark([None, None], "x") == ""
+
+
+def test_rows_of_streams_have_the_days_of_the_month() -> None:
+    (table,) = [table for table in report_of(healthy()).tables() if table.key == "streams"]
+    assert len(table.rows[0].days) == 30
+    assert table.rows[0].days[-1] == pytest.approx(16 * GIB)
