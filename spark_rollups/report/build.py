@@ -60,8 +60,13 @@ from spark_rollups.report.sparklines import with_sparklines
 _SOURCES = {
     "limits": ("forecasts",), "scenarios": ("forecasts", "daily"), "trends": ("trends",),
     "consumers": ("daily", "states", "quantiles"), "states": ("states",),
-    "forecasts": ("forecasts", "daily"), "scoreboard": ("forecasts", "daily"),
+    "backtest": ("forecasts",), "forecast_check": ("forecasts", "daily"),
 }  # fmt: skip
+_FIGURE_SOURCES = {
+    "limits": ("daily", "forecasts"),
+    "consumers": ("states",),
+    "servers": ("daily", "forecasts"),
+}
 
 
 def build_report(
@@ -135,11 +140,12 @@ def _with_sources(facts: Facts, chapter: Chapter) -> Chapter:
     tables = tuple(
         replace(
             with_sparklines(facts, each),
-            source=facts.source_line(_SOURCES.get(each.key, ("daily",))),
+            source=each.source or facts.source_line(_SOURCES.get(each.key, ("daily",))),
         )
         for each in chapter.tables
     )
-    return replace(chapter, tables=tables)
+    figures = facts.source_line(_FIGURE_SOURCES.get(chapter.key, ("daily",)))
+    return replace(chapter, tables=tables, source=chapter.source or figures)
 
 
 def _systems(facts: Facts) -> tuple[str, ...]:

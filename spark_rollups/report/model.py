@@ -70,6 +70,7 @@ class Chapter:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     as_list: bool = False  # each sentence is a paragraph
+    source: str = ""  # of its figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ def full_figure(facts: Facts) -> FullRanges | None:
     start = facts.forecasts_as_of
     return FullRanges(
         "What will be full, and when",
-        f"The bar spans the earliest to the latest date; the mark is the likely date.{more}",
+        f"The bar spans the earliest to the latest date; the mark is the likely date.{more} Source: "
+        f"{facts.source_line(('forecasts',))}.",
         start,
         start + timedelta(days=_HORIZON_DAYS),
         tuple(rows[:_RANGE_LIMIT]),

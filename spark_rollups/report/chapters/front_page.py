@@ -61,6 +61,14 @@ def _worse_consumers(findings: Sequence[Finding]) -> list[str]:
 
 
 def _headline(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
+    level, text = _due(facts, actions)
+    if not facts.missing:
+        return level, text
+    gone = fmt.plural(len(facts.missing), "day has", "days have")
+    return max(level, Level.WARNING), f"{text} {gone} no data: what happened then is unknown."
+
+
+def _due(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
     today = [each for each in actions if each.by is None]
     level = max((each.level for each in actions), default=Level.NORMAL)
     limits = _limits(facts, actions)
@@ -121,7 +129,7 @@ def _sentences(facts: Facts, month: ConsumerMonth, actions: Sequence[Action]) ->
     lost = total(month.lost)
     sentences = [*_about_loss(month, lost), *_about_limits(facts), *_about_growth(facts)]
     if lost == 0:
-        sentences.append("No consumer lost messages.")
+        sentences.append(f"No consumer lost messages{_with_data(facts)}.")
     sentences += _about_consumers(facts, month)
     tight = [
         each
@@ -209,4 +217,11 @@ def _about_consumers(facts: Facts, month: ConsumerMonth) -> list[str]:
     _, _, stream, consumer = now.names[index]
     day = month.lag_day[index]
     on = f" on {fmt.day(day)}" if day is not None else ""
-    return [f"The worst lag was {fmt.span(worst)}: consumer {consumer} of {stream}{on}."]
+    return [
+        f"The worst lag{_with_data(facts)} was {fmt.span(worst)}: consumer {consumer} of {stream}{on}."
+    ]
+
+
+def _with_data(facts: Facts) -> str:
+    """Gaps may hide worse: nothing is said about them."""
+    return f" on the {len(facts.days)} days with data" if facts.missing else ""

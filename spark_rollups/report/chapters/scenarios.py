@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from spark_rollups.report import formatting as fmt
@@ -29,21 +30,27 @@ def _sentences(facts: Facts, found: Scenarios) -> list[str]:
         ]
     if facts.forecasts_as_of is None:
         return ["There is no forecast for this month: when storage is full is unknown."]
+    known = [row for row in found.rows if row.store.growth.is_known]
     sentences = [
-        f"{_first(found, 'as_is')} as it grows today; {_lower(_first(found, 'more_growth'))} with 50 % more growth."
+        f"{_first(known, 'as_is')} as it grows today; {_lower(_first(known, 'more_growth'))} with 50 % more growth."
     ]
     for (system, storage), stream in found.largest.items():
-        doubled = [
+        rows = [
             row
-            for row in found.rows
+            for row in known
             if (row.store.subject.system, row.store.storage) == (system, storage)
         ]
-        first = min((row.doubled for row in doubled if row.doubled), default=None)
-        when = f"around {fmt.day(first)}" if first else "not within a year"
         where = facts.path((system, stream[1]))
-        sentences.append(
-            f"If stream {stream[2]}{f' of {where}' if where else ''} doubles, the first is full {when}."
+        if rows:
+            sentences.append(
+                f"If stream {stream[2]}{f' of {where}' if where else ''} doubles, {_lower(_first(rows, 'doubled')).rstrip(',')}."
+            )
+    if len(known) < len(found.rows):
+        unknown = fmt.plural(
+            len(found.rows) - len(known), "server or account has", "servers and accounts have"
         )
+        sentences = sentences if known else []
+        sentences.append(f"{unknown} no forecast, so when that storage is full is unknown.")
     sentences += [_loss(loss) for loss in found.losses.values()]
     return sentences
 
@@ -52,9 +59,9 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _first(found: Scenarios, case: str) -> str:
+def _first(rows: Sequence[Scenario], case: str) -> str:
     day, name = min(
-        ((getattr(row, case) or date.max, row.store.subject.name) for row in found.rows),
+        ((getattr(row, case) or date.max, row.store.subject.name) for row in rows),
         default=(date.max, ""),
     )
     return (

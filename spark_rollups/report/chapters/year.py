@@ -18,7 +18,7 @@ _GOOD = 0.8  # the share of levels that the range should hold
 def year_chapter(facts: Facts, year: Year) -> Chapter:
     return Chapter(
         "year", "The year", tuple(_sentences(year)), (_months(year), _scoreboard(year)),
-        tuple(_figures(year)),
+        tuple(_figures(year)), source=_source(year),
     )  # fmt: skip
 
 
@@ -78,7 +78,13 @@ def _months(year: Year) -> Table:
         ),
         [_month_row(year, totals) for totals in reversed(year.months)],
         note="Newest first. A month without data has no row.",
+        source=_source(year),
     )
+
+
+def _source(year: Year) -> str:
+    days = sum(each.days for each in year.months)
+    return f"daily, {fmt.plural(days, 'day')} of {fmt.plural(len(year.months), 'month')}"
 
 
 def _month_row(year: Year, totals: MonthTotals) -> Row:
@@ -110,6 +116,7 @@ def _scoreboard(year: Year) -> Table:
         note="Marked: fewer than eight of ten within the range. A purge, a raised limit or a changed load "
         "is a miss that no forecast can foresee.",
         empty="No earlier forecast is for a day with data.",
+        source=f"forecasts of earlier months; {_source(year)}",
     )
 
 
