@@ -25,8 +25,7 @@ def draw_bars(figure: Bars) -> str:
         middle = step * (index + 0.5)
         parts.append(
             f'<rect class="fine" x="{middle - step * 0.35:.1f}" width="{step * 0.7:.1f}" '
-            f'y="{_BOTTOM - height:.1f}" height="{height:.1f}" rx="1"><title>'
-            f"{escaped(bar.label)}: {escaped(bar.text)}</title></rect>"
+            f'y="{_BOTTOM - height:.1f}" height="{height:.1f}" rx="1"/>'
         )
         # Counted from the end: the newest always has its label.
         if (len(figure.bars) - 1 - index) % every == 0:
