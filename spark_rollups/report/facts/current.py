@@ -14,7 +14,7 @@ from spark_rollups.report.facts.consumers import HEALTHY
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import Floats
 
-STUCK = ("no worker pulls / not bound", "ack-pending full", "ack floor stuck",
+STUCK = ("no worker pulls / not bound", "ack-pending full", "ack floor stuck", "stalled",
          "losing messages", "no leader")  # fmt: skip
 LONG_LAG = 3600.0  # seconds; a longer lag that grows cannot wait
 _LOOK_BACK = timedelta(days=3)

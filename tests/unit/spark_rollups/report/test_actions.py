@@ -156,10 +156,10 @@ def test_the_owner_is_in_the_metadata_of_the_consumer_its_stream_or_the_settings
     report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
     assert report.actions[0].owner.text == "team shop"
     without(rollups, c.STREAM_INFO)
-    rollups.gauge(c.STREAM_INFO, BOTH, 1, labels={"team": "orders"}, **STREAM)
+    rollups.gauge(c.STREAM_INFO, BOTH, 1, labels={"owner_team": "orders"}, **STREAM)
     report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
     assert report.actions[0].owner.text == "team orders"
-    own = {"team": "billing", "owner": "anna"}
+    own = {"owner_team": "billing", "owner": "anna"}
     rollups.gauge(c.CONSUMER_INFO, BOTH, 1, labels=own, **CONSUMER)
     assert actions(rollups)[0].owner.text == "anna, team billing"
 
