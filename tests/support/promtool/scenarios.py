@@ -330,7 +330,7 @@ ALL_SILENT = Scenario(
             (
                 Fires(
                     {"system": "prod", "server": "n1"},
-                    "",
+                    "-",
                     "sg-fleet?orgId=1&var-system=prod",
                 ),
             ),
