@@ -28,10 +28,10 @@ async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster
         all_of_them = (mixed, filtered, slow)
         await seen.poll_until_true(*all_of_them)
 
-        await work.fetch("mixed", 6)
+        await work.fetch_all("mixed", 6)
         await work.response("mixed", [2, 4, 6], NAK)
         await work.response("mixed", [1], ACK)
-        await work.fetch("mixed", 3)
+        await work.fetch_all("mixed", 3)
         await seen.poll_until_true(*all_of_them)
 
         await nats_cluster.step_down_consumer(APP, "ORDERS", "mixed")
@@ -40,7 +40,7 @@ async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster
         await work.response("mixed", [3], TERM)
         await work.fetch("mixed", 2, wait=True)
         await work.publish(8, "b")
-        await work.fetch("picky", 5)
+        await work.fetch_all("picky", 5)
         await work.response("picky", [11, 12], NAK)
         await work.fetch("picky", 2, wait=True)
         await seen.poll_until_true(*all_of_them)
@@ -69,7 +69,7 @@ async def test_a_purge_that_a_new_leader_does_not_know_of_counts_once(
         await work.create(num_replicas=3)
         await work.publish(20)
         worker = await work.consumer("worker", max_deliver=2)
-        await work.fetch("worker", 4)
+        await work.fetch_all("worker", 4)
         await seen.poll_until_true(worker)
         await work.purge(seq=11)
         await seen.poll_until_true(worker)
@@ -77,7 +77,7 @@ async def test_a_purge_that_a_new_leader_does_not_know_of_counts_once(
             # The position that a purge moved is not replicated: it may go back with the leader.
             await nats_cluster.step_down_consumer(APP, "ORDERS", "worker")
             await seen.poll_until_true(worker)
-        await work.fetch("worker", 3)
+        await work.fetch_all("worker", 3)
         await seen.poll_until_true(worker)
         for result in seen.result(worker):
             assert _counted(result) == (0, 0, 6, 0, 1)
