@@ -1,4 +1,4 @@
-"""The jars of Delta Lake for Spark: fetched once into the cache folder, checked, given as files.
+"""Jars for Spark: fetched once into the cache folder, checked, given as files.
 
 Spark's own Ivy fetches them, so the repositories are those that Java is configured for.
 """
@@ -14,41 +14,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
+from spark_rollups.pinned_jars import DELTA, S3, Jar
 
 FOLDER_VARIABLE: Final = "STREAMGAUGE_SPARK_JARS"
 IVY_VARIABLE: Final = "STREAMGAUGE_IVY_SETTINGS"
 _DEADLINE_SECONDS: Final = 600
-
-
-class Jar(NamedTuple):
-    group: str
-    name: str
-    version: str
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        return f"{self.name}-{self.version}.jar"
-
-
-# The rest of what Delta needs is part of Spark 4.2.
-DELTA: Final = (
-    Jar("io.delta", "delta-spark_4.2_2.13", "4.4.0",
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead"),
-    Jar("io.delta", "delta-storage", "4.4.0",
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"),
-    Jar("io.delta", "delta-kernel-api", "4.4.0",
-        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11"),
-    Jar("io.delta", "delta-kernel-defaults", "4.4.0",
-        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b"),
-    Jar("io.delta", "delta-kernel-unitycatalog", "4.4.0",
-        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa"),
-)  # fmt: skip
 
 
 def jars_folder(environ: Mapping[str, str]) -> Path:
@@ -61,14 +36,14 @@ def jars_folder(environ: Mapping[str, str]) -> Path:
     return Path(cache, "streamgauge", "spark-jars")
 
 
-def delta_jars(
+def spark_jars(
     environ: Mapping[str, str], log: Callable[[str], None], jars: Iterable[Jar] = DELTA
 ) -> list[Path]:
     """All files, fetched if missing; raises RollupError with one line if that fails."""
     folder, wanted = jars_folder(environ), list(jars)
     missing = [jar for jar in wanted if not (folder / jar.file).is_file()]
     if missing:
-        log(f"fetching {len(missing)} jars of Delta Lake into {folder}, once")
+        log(f"fetching {len(missing)} jars into {folder}, once")
         _fetch(missing, folder, environ)
     for jar in wanted:
         _check(folder / jar.file, jar)
@@ -146,10 +121,10 @@ def _module(jars: list[Jar]) -> str:
     )
 
 
-def main() -> int:
-    """Fetches the jars ahead of time, for set-ups and images."""
+def main(argv: list[str]) -> int:
+    """Fetches the jars ahead of time, for set-ups and images; with `s3` those too."""
     try:
-        delta_jars(os.environ, _say)
+        spark_jars(os.environ, _say, (*DELTA, *S3) if "s3" in argv else DELTA)
     except RollupError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -163,4 +138,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

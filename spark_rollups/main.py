@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from spark_rollups.command_line import parser
-from spark_rollups.filesystem import RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.progress import Progress
@@ -48,7 +48,8 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.archive, arguments.out, arguments.first, arguments.last, arguments.from_raw, arguments.forecasts,
         folded=tuple(sorted({*FOLDED_LABELS, *arguments.fold})),
     )  # fmt: skip
-    spark = SparkSettings(arguments.master, arguments.remote, dict(arguments.conf))
+    s3 = any(Root(each).spark.startswith("s3a://") for each in (arguments.archive, arguments.out))
+    spark = SparkSettings(arguments.master, arguments.remote, dict(arguments.conf), s3)
     publication = publication_of(arguments)
     sessions: list[Session] = []
     began, progress = time.monotonic(), Progress()

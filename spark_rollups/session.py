@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from spark_rollups.filesystem import RollupError
-from spark_rollups.jars import DELTA, delta_jars
+from spark_rollups.jars import spark_jars
 from spark_rollups.java import FLAGS, ClassArchive, find_java
 from spark_rollups.java_process import end_java, launch_java
+from spark_rollups.pinned_jars import DELTA, S3, Jar
 from spark_rollups.progress import Progress
+from spark_rollups.s3a import s3a_configuration
 from spark_rollups.spark_errors import is_spark, reason_in, spark_failures
 from spark_rollups.stage_progress import ConnectProgress, StageProgress
 from spark_rollups.worker_zip import package_zip
@@ -55,6 +57,11 @@ class SparkSettings:
     master: str = ""  # "": all cores of this machine, or the master of spark-submit
     remote: str = ""  # the address of a Spark Connect server, sc://host:port
     conf: Mapping[str, str] = field(default_factory=dict)
+    s3: bool = False  # archive or rollups are on S3
+
+    @property
+    def jars(self) -> tuple[Jar, ...]:
+        return (*DELTA, *S3) if self.s3 else DELTA
 
     @property
     def submitted(self) -> bool:
@@ -138,11 +145,12 @@ def _classic(settings: SparkSettings, log: Callable[[str], None]) -> Session:
 def _configuration(
     settings: SparkSettings, archive: ClassArchive, log: Callable[[str], None]
 ) -> dict[str, str]:
-    jars = [str(path) for path in delta_jars(os.environ, log)]
+    jars = [str(path) for path in spark_jars(os.environ, log, settings.jars)]
     own = {
         "spark.driver.memory": _heap(),
         **_BASE,
         **(_LOCAL if settings.local else {}),
+        **(s3a_configuration(os.environ) if settings.s3 else {}),
         **settings.conf,
     }
     flags = [*FLAGS, *archive.flags(), f"-Dlog4j2.configurationFile={_LOG}"]
@@ -168,7 +176,7 @@ def _prepare_java(settings: SparkSettings) -> ClassArchive:
 
     if settings.local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return ClassArchive(java, Path(_find_spark_home()), os.environ, repr(DELTA))
+    return ClassArchive(java, Path(_find_spark_home()), os.environ, repr(settings.jars))
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import pytest
 from support.rollups.runs import CONF
 
 from spark_rollups.filesystem import RollupError
-from spark_rollups.jars import delta_jars
+from spark_rollups.jars import spark_jars
 from spark_rollups.java import find_java
 from spark_rollups.session import Session, SparkSettings, open_session
 
@@ -23,7 +23,7 @@ def one_at_a_time() -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             find_java(os.environ)
-            delta_jars(os.environ, lambda _: None)
+            spark_jars(os.environ, lambda _: None)
         except RollupError as error:
             pytest.skip(str(error))
         yield

@@ -16,7 +16,7 @@ from support.rollups.archive import DAY, MONDAY, RollupArchive
 from support.rollups.generated_samples import generated_days
 from support.rollups.runs import COMMAND_CONF, CONF, all_rows, run
 
-from spark_rollups.jars import delta_jars
+from spark_rollups.jars import spark_jars
 from spark_rollups.session import SparkSettings, open_session
 from spark_rollups.worker_zip import main as write_package
 
@@ -52,7 +52,7 @@ def wanted(archive: Path, one_at_a_time: None, tmp_path_factory: pytest.TempPath
 
 def delta() -> list[str]:
     """What a Spark that we do not start needs for Delta tables."""
-    jars = ",".join(str(path) for path in delta_jars(os.environ, lambda _: None))
+    jars = ",".join(str(path) for path in spark_jars(os.environ, lambda _: None))
     return [
         "--jars", jars,
         "--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
