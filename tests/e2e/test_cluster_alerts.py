@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.alert_pipeline.config import Tempo
+from support.alert_pipeline.config import SYSTEM, Tempo
 from support.alert_pipeline.pipeline import Pipeline, pipeline
 from support.faults.cluster import STORED, ClusterSite, lose_the_last_writes, placed, user_of
 from support.faults.cluster_alerts import (
@@ -19,7 +19,7 @@ from support.faults.cluster_alerts import (
     UNREACHABLE,
     down,
 )
-from support.faults.fault import assert_notified_once
+from support.faults.fault import assert_notified_once, ticket
 from support.nats.servers import APP, NatsCluster, default_options
 
 # A wait of a minute covers an election; a thirtieth of it would not.
@@ -92,7 +92,9 @@ async def test_each_fault_of_a_cluster_notifies_once_until_fixed(tmp_path: Path)
             await lost_messages_are_sent_again(site, watched)
             await change_leaders_until_a_notification(site, watched)
             await the_quorum_is_lost_and_comes_back(site, watched)
-            # May fire before the missing meta leader inhibits it: both are right.
-            allowed = [down(node.name) for node in site.others]
+            # May fire before the missing meta leader inhibits it: both are right. On a busy machine
+            # a request of the exporter may take longer than its two seconds.
+            slow = ticket("ExporterPartial", system=SYSTEM, request="subsz")
+            allowed = [slow, *(down(node.name) for node in site.others)]
             expected = (*ALERTS, down(site.victim.name))
             assert_notified_once(watched.inbox, expected, allowed)

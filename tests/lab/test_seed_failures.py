@@ -13,9 +13,10 @@ from support.lab.disturbances import ClockAhead, Unreachable
 from support.lab.failure import NATS_CLI, PREFIX, Alerted, Failure, Lab
 from support.lab.laboratory import FASTEST, laboratory
 from support.lab.recorder import Recorder
+from support.lab.seeds.ack_floor import Exhausted
 from support.lab.seeds.deduplication import WindowShort
 from support.lab.seeds.numbers import ALL, CLUSTER, ONE_SERVER
-from support.lab.seeds.sequence_mismatch import LostAcks, RetentionOverran
+from support.lab.seeds.sequence_mismatch import RetentionOverran
 from support.lab.seeds.wrong_last_sequence import KnownBadVersion
 from support.nats.clock_proxy import WrongClock
 from support.nats.servers import NatsCluster, NatsServer, default_options
@@ -111,11 +112,11 @@ def test_every_number_of_the_table_is_provoked() -> None:
 
 
 @pytest.mark.timeout(600)
-async def test_a_loss_redeliveries_a_short_window_a_wrong_clock_and_an_outage(
+async def test_a_loss_given_up_redeliveries_a_short_window_a_wrong_clock_and_an_outage(
     tmp_path: Path,
 ) -> None:
     clock = WrongClock()
-    failures = [RetentionOverran(), LostAcks(), WindowShort(), ClockAhead(clock)]
+    failures = [RetentionOverran(), Exhausted(), WindowShort(), ClockAhead(clock)]
     outage = Unreachable()
     async with laboratory(tmp_path, prepared(failures), FASTEST, clock=clock) as (lab, recorder):
         await recorder.watched.until_no_asset_is_young()

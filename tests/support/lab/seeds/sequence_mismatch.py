@@ -39,10 +39,11 @@ class Recreated(Failure):
         await lab.api.stream(self.stream, subjects=["recreated"])
         await lab.api.consumer(self.stream, "worker")
         await lab.api.publish("recreated", 20)
-        for message in await lab.api.fetch(self.stream, "worker", 10):
+        for message in await lab.api.fetch(self.stream, "worker", 20):
             await message.ack()
 
     async def provoke(self, lab: Lab) -> None:
+        await lab.api.publish("recreated", 10)  # the new one skips them
         await lab.api.request("CONSUMER.DELETE.RECREATED.worker")
         await lab.api.consumer(self.stream, "worker", deliver_policy="new")
 
@@ -61,7 +62,9 @@ class RetentionOverran(Failure):
         await lab.api.consumer(self.stream, "worker")
 
     async def provoke(self, lab: Lab) -> None:
-        await lab.api.publish("overrun", 200 + self.LOST)
+        for _ in range(200 + self.LOST):  # at once: the text counts what one window has
+            await lab.api.client.publish("overrun", b"x")
+        await lab.api.client.flush(timeout=30)
 
     async def true_numbers(self, lab: Lab) -> tuple[float, float] | None:
         return self.LOST, self.LOST
