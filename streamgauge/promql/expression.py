@@ -339,24 +339,6 @@ def _compared(operator: str, left: Expression, right: Expression) -> Expression:
 @dataclass(frozen=True)
 class Comparison(_Binary):
     boolean: bool = False  # 1 or 0 for every series
-    copied: Labels = ()  # labels of the right side that the result gets too
-
-    def __post_init__(self) -> None:
-        if self.copied and set(self.right.labels) != {*self.left.labels, *self.copied}:
-            raise ExpressionError(f"{self.operator}: a limit must have the labels of its value")
-        super().__post_init__()
-
-    @property
-    def _matched(self) -> Labels:
-        return tuple(label for label in super()._matched if label not in self.copied)
-
-    @property
-    def labels(self) -> Labels:
-        return super().labels + self.copied
-
-    @property
-    def possible(self) -> Labels:
-        return super().possible + self.copied
 
     @property
     def precedence(self) -> int:
@@ -368,7 +350,7 @@ class Comparison(_Binary):
 
     def render(self, context: RenderContext) -> str:
         join = self.matching(context)
-        group = f" group_left {label_list(self.copied)}" if join else ""
+        group = " group_left ()" if join else ""
         modifier = " bool" if self.boolean else ""
         return self.infix(f" {self.operator}{modifier}{join}{group}", context)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from streamgauge.promql.expression import (
     Call,
-    Comparison,
     Expression,
     ExpressionError,
     Number,
@@ -32,16 +31,6 @@ def rename_label(inner: Expression, old: str, new: str) -> Expression:
     if inner.open:
         return copied.max_without(old)
     return copied.max_by(*(new if label == old else label for label in inner.labels))
-
-
-def above_limit(value: Expression, limit: Expression, label: str) -> Expression:
-    """`value` at or above a limit of its own; the result gets the label that names the limit."""
-    return Comparison(">=", value, limit, copied=(label,))
-
-
-def below_limit(value: Expression, limit: Expression, label: str) -> Expression:
-    """`value` at or below a limit of its own; the result gets the label that names the limit."""
-    return Comparison("<=", value, limit, copied=(label,))
 
 
 def histogram_quantile(quantile: float, buckets: Expression) -> Expression:

@@ -195,8 +195,8 @@ def test_the_command_writes_the_tables_and_reports_it(
 
 def test_rollups_of_a_newer_program_are_refused(archive: RollupArchive, out: Path) -> None:
     log = max((out / "daily" / "_delta_log").glob("*.json"))
-    log.write_text(log.read_text().replace('\\"format\\": 2', '\\"format\\": 3'))
+    log.write_text(log.read_text().replace('\\"format\\": 3', '\\"format\\": 4'))
     for crc in (out / "daily" / "_delta_log").glob("*.crc"):
         crc.unlink()
-    with pytest.raises(RollupError, match="format 3 is newer than this program, which reads 2"):
+    with pytest.raises(RollupError, match="format 4 is newer than this program, which reads 3"):
         run(None, archive.path, out)

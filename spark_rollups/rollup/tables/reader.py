@@ -133,7 +133,7 @@ class Rollups:
 
 
 def open_rollups(path: str) -> Rollups:
-    """The result of the newest run; raises without one, or for a newer format."""
+    """The result of the newest run; raises without one, or for another format."""
     root = Root(str(path))
     note = newest_note(root, "daily")
     if not note:
@@ -147,4 +147,9 @@ def check_format(root: Root, note: dict[str, Any]) -> None:
     if version > ROLLUP_FORMAT:
         raise RollupError(
             f"{root}: format {version} is newer than this program, which reads {ROLLUP_FORMAT}"
+        )
+    if version < ROLLUP_FORMAT:
+        raise RollupError(
+            f"{root}: format {version} is older than this program, which reads {ROLLUP_FORMAT}; "
+            "remove the folder and run `streamgauge rollup` again: the archive has all of it"
         )

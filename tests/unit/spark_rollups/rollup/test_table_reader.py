@@ -13,7 +13,14 @@ from support.rollups.delta_tables import write_rollups
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.delta_notes import changed_partitions
 from spark_rollups.rollup.tables.reader import open_rollups
-from spark_rollups.rollup.tables.schemas import DAILY, DAY_TABLES, FORECASTS, QUANTILES, TRENDS
+from spark_rollups.rollup.tables.schemas import (
+    DAILY,
+    DAY_TABLES,
+    FORECASTS,
+    QUANTILES,
+    ROLLUP_FORMAT,
+    TRENDS,
+)
 
 FIRST, SECOND = date(2026, 9, 28), date(2026, 9, 29)
 
@@ -118,9 +125,13 @@ def test_the_other_tables_are_those_of_the_run_that_committed_daily(tmp_path: Pa
     assert open_rollups(str(tmp_path)).table("quantiles", FIRST, SECOND).num_rows == 0
 
 
-def test_rollups_of_a_newer_program_are_an_error(tmp_path: Path) -> None:
-    write_rollups(tmp_path, {}, format=3)
-    with pytest.raises(RollupError, match="format 3 is newer than this program, which reads 2"):
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [(ROLLUP_FORMAT + 1, "is newer than this program"), (ROLLUP_FORMAT - 1, "is older .* rollup")],
+)
+def test_rollups_of_another_format_are_an_error(tmp_path: Path, written: int, reason: str) -> None:
+    write_rollups(tmp_path, {}, format=written)
+    with pytest.raises(RollupError, match=f"format {written} {reason}"):
         open_rollups(str(tmp_path))
 
 

@@ -13,9 +13,7 @@ from exporter.metric import Metric
 from streamgauge.promql.context import Layout, PlainContext
 from streamgauge.promql.expression import Expression, ExpressionError, Number
 from streamgauge.promql.functions import (
-    above_limit,
     absent,
-    below_limit,
     constant,
     copy_label,
     histogram_quantile,
@@ -56,10 +54,6 @@ REFUSED: dict[str, tuple[Callable[[], Expression], str]] = {
     "a match on a label that the right side has not": (
         lambda: PENDING.where(UP, on=("consumer",)),
         "and: the right side has no label ['consumer']",
-    ),
-    "a limit of something else": (
-        lambda: above_limit(UP, of(c.CONSUMER_THRESHOLD), "limit"),
-        ">=: a limit must have the labels of its value",
     ),
     "a new label that is a label already": (
         lambda: with_label(UP, "stream", "x"),
@@ -127,18 +121,6 @@ def test_a_boolean_comparison_keeps_every_series() -> None:
     assert str(PENDING.is_at_least(3)) == f"{PENDING} >= bool 3"
     assert not PENDING.is_above(3).conditional
     assert (PENDING > 3).conditional
-
-
-def test_a_limit_brings_its_name() -> None:
-    value = of(c.STREAM_MESSAGES)
-    limit = of(c.STREAM_THRESHOLD)
-    join = "on (system, account, stream) group_left (limit)"
-    for condition, operator in (
-        (above_limit(value, limit, "limit"), ">="),
-        (below_limit(value, limit, "limit"), "<="),
-    ):
-        assert str(condition) == f"{value} {operator} {join} {limit}"
-        assert condition.labels == (*c.STREAM, "limit")
 
 
 def test_a_label_is_added_or_renamed() -> None:
