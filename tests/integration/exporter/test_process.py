@@ -276,7 +276,7 @@ async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: Na
         async with connected(many_streams) as client:
             js = client.jetstream()
             await js.add_stream(name="CROWD", subjects=["crowd"])
-            names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(900)]
+            names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(500)]
             for name in names:
                 await js.add_consumer("CROWD", ConsumerConfig(durable_name=name, mem_storage=True))
         flags = ("--nats", many_streams.url, "--detail", "full")

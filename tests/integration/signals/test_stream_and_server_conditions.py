@@ -67,7 +67,7 @@ async def test_dead_servers_cost_a_replica_then_the_leader(version: str) -> None
                 ]
 
             await cluster.kill(first)
-            one = ({"replica_offline"}, {first: ("down",)})
+            one = ({"replica_offline", "quorum_at_risk"}, {first: ("down",)})
             await until(poll, [one, one].__eq__, "the replica is not missed")
             since = [dict(watch.signals.server_conditions)[first] for watch in seen.all.values()]
             await cluster.kill(second)

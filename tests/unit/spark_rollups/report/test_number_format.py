@@ -104,11 +104,15 @@ def test_unknown_no_limit_and_nothing_are_three_things(
     assert plain_of(value) == written
 
 
+TODAY = date(2026, 11, 18)
+
+
 def test_a_month_knows_its_days_and_the_one_before() -> None:
-    month = parse_month("2028-02")
+    month = parse_month("2028-02", TODAY)
     assert (month.first, month.last) == (date(2028, 2, 1), date(2028, 2, 29))
     assert month.before == Month(2028, 1)
-    assert parse_month("2027-01").before == Month(2026, 12)
+    assert parse_month("2027-01", TODAY).before == Month(2026, 12)
+    assert parse_month("last", TODAY) == Month(2026, 10)
     assert (str(month), month.title, len(month.all_days())) == ("2028-02", "February 2028", 29)
 
 
@@ -117,4 +121,4 @@ def test_a_month_knows_its_days_and_the_one_before() -> None:
 )
 def test_what_is_no_month_is_refused_by_name(written: str) -> None:
     with pytest.raises(ReportError, match=f"month {written}: not of the form YYYY-MM"):
-        parse_month(written)
+        parse_month(written, TODAY)
