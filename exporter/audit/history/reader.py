@@ -22,7 +22,7 @@ from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
-ROLLUP_FORMAT = 2
+ROLLUP_FORMAT = 3
 # Rollups run once a day. Older results mean that they have stopped.
 STALE_AFTER = timedelta(days=4)
 _REFRESH_SECONDS = 300.0
