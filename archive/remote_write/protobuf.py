@@ -16,6 +16,7 @@ FIXED32: Final = 5
 
 _WORD: Final = (1 << 64) - 1
 _MAX_VARINT_BITS: Final = 63  # ten bytes of seven bits
+_HIGHEST_FIELD: Final = (1 << 29) - 1
 _SIZES: Final = {FIXED64: 8, FIXED32: 4}
 _DOUBLE: Final = struct.Struct("<d")
 _BITS: Final = struct.Struct("<Q")
@@ -57,8 +58,8 @@ def read_fields(buffer: Buffer, at: int, stop: int) -> Iterator[Field]:
         tag, at = read_varint(buffer, at, stop)
         number, wire = tag >> 3, tag & 7
         value, start = 0, at
-        if number == 0:
-            raise MalformedError("a field has the number 0")
+        if not 0 < number <= _HIGHEST_FIELD:
+            raise MalformedError(f"a field has the number {number}")
         if wire == VARINT:
             value, end = read_varint(buffer, at, stop)
         elif wire == LENGTH:
