@@ -23,6 +23,10 @@ STREAM: Final = {"account": "APP", "stream": "ORDERS"}
 CONSUMER: Final = {**STREAM, "consumer": "billing"}
 SERVER: Final = {"server": "n1"}
 DAY: Final = 86_400.0
+# Of a forecast: the stream is full within the next quarter.
+DATES: Final = {
+    "outlook": "act", "earliest": date(2026, 12, 20), "likely": date(2027, 1, 2), "not_before": None,
+}  # fmt: skip
 
 
 def healthy() -> LiteralRollups:

@@ -8,6 +8,7 @@ from support.rollups.literal_rollups import LiteralRollups
 from support.rollups.report_month import (
     BOTH,
     CONSUMER,
+    DATES,
     DAY,
     GIB,
     LAST,
@@ -25,9 +26,6 @@ from spark_rollups.report.actions import Action
 from spark_rollups.report.build import build_report
 from spark_rollups.report.settings import OwnerRule, ReportSettings
 
-DATES: Final = {
-    "outlook": "act", "earliest": date(2026, 12, 20), "likely": date(2027, 1, 2), "not_before": None,
-}  # fmt: skip
 STUCK: Final = c.VERDICTS.index("ack-pending full")
 
 

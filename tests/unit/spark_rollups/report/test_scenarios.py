@@ -7,6 +7,7 @@ import pytest
 from support.rollups.literal_rollups import LiteralRollups
 from support.rollups.report_month import (
     BOTH,
+    DATES,
     GIB,
     LAST,
     STREAM,
@@ -21,9 +22,6 @@ from spark_rollups.report.actions import Action
 from spark_rollups.report.facts.stores import Growth, Store
 from spark_rollups.report.facts.subject import Subject
 
-DATES: Final = {
-    "outlook": "act", "earliest": date(2026, 12, 20), "likely": date(2027, 1, 2), "not_before": None,
-}  # fmt: skip
 # The stream of 40 GiB is expected to hold up to 48 GiB: the advice is 60 GiB, 20 GiB more.
 AHEAD: Final = {
     f"level_{h}d_q{q}": level * GIB
