@@ -95,6 +95,11 @@ HTTP_DROPPED_CONNECTIONS = _exporter("http_dropped_connections_total",
     "arrive in time), handshake (TLS failed), accept (the system has no descriptor left).",
     labels=("reason",),
     purpose="For an engineer whose scrapes fail: whether clients that send nothing fill the server.")
+LOG_LINES_DROPPED = _exporter("log_lines_dropped_total",
+    "Log lines that could not be written, for example because the disk is full. "
+    "Absent before the first.",
+    labels=(),
+    purpose="For an engineer who misses lines in the log of the exporter.")
 BUILD_INFO = _exporter("build_info",
     "Versions of the exporter and of Python as labels; the value is always 1.",
     labels=("version", "python"))

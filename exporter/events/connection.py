@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 _DENIED = re.compile(r'permissions violation for subscription to "([^"]*)"')
 # A server that disappeared without closing is noticed after at most three pings.
 PING_SECONDS = 5
-# A connection that does not close in this time is abandoned.
-_CLOSE_SECONDS = 3.0
 # A random pause, so that many exporters do not reconnect at the same time.
 _LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
 
@@ -90,7 +88,7 @@ class EventConnection(NatsConnection):
                     await asyncio.sleep(random.uniform(_LEAST_PAUSE, _MOST_PAUSE))  # noqa: S311  no secret
         finally:
             self.connected_since = None
-            await self._close_in_time()
+            await self.close()
 
     def stop(self) -> None:
         """May be called from a handler; `run` then ends."""
@@ -103,7 +101,7 @@ class EventConnection(NatsConnection):
         except Exception as error:  # a bug: it must not end the session, and is logged
             logger.debug("listening failed", exc_info=True)
             self._report_problem(exception_text(error))
-            await self._close_in_time()
+            await self.close()
 
     async def _run_connection(self) -> None:
         """One connection, from its opening to its end."""
@@ -120,7 +118,7 @@ class EventConnection(NatsConnection):
         finally:
             self.connected_since = None
             self.breaks += 1
-        await self._close_in_time()
+        await self.close()
         if not self._stopped:
             self._report_problem(self._last_error or "the server closed the connection")
 
@@ -131,7 +129,7 @@ class EventConnection(NatsConnection):
                 async with asyncio.timeout(2 * self._ping_interval):
                     await self._ended.wait()
             except TimeoutError:
-                if not await self._is_alive(client):
+                if not await self._is_alive(client, self._ping_interval):
                     return
                 await self._retry_denied(client)
 
@@ -146,27 +144,6 @@ class EventConnection(NatsConnection):
             return  # the next ping detects a lost connection
         if not self.denied:
             self.connected_since = time.time()  # complete only from now on
-
-    async def _is_alive(self, client: Client) -> bool:
-        task = client._reading_task  # noqa: SLF001  no public way
-        if task is None or task.done():  # a flush would then succeed without a server
-            self._last_error = "the connection is no longer read"
-            return False
-        try:
-            await client.flush(self._ping_interval)
-        except (NatsError, OSError, TimeoutError):
-            self._last_error = f"no response to a ping within {self._ping_interval} s"
-            return False
-        return True
-
-    async def _close_in_time(self) -> None:
-        try:
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.close()
-        except TimeoutError:
-            event(
-                logger, logging.WARNING, "connection did not close in time", connection=self._name
-            )
 
     def _report_problem(self, why: str) -> None:
         self.problem = why

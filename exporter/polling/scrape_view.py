@@ -11,6 +11,7 @@ from exporter.polling.state import SystemState
 from exporter.samples.events import event_self_samples
 from exporter.samples.owner_limits import ignored_assets
 from exporter.samples.self_metrics import SelfSample
+from streamgauge.serving.logs import StreamgaugeHandler
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class ScrapeView:
             yield SelfSample(catalog.CONFIG_LAST_RELOAD_SUCCESS, (), float(self.reload_ok))
         if self.loaded is not None:
             yield SelfSample(catalog.CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS, (), self.loaded)
+        if StreamgaugeHandler.dropped:
+            yield SelfSample(catalog.LOG_LINES_DROPPED, (), StreamgaugeHandler.dropped)
         for system, state in self.systems:
             yield from state_samples(system, state, self.now)
 

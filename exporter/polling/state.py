@@ -1,10 +1,12 @@
-"""The state of one system after its polls, and what of it may still be served. Pure."""
+"""The state of one system after its polls, and what of it may still be served. Pure, except for the age of what is served."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -49,6 +51,7 @@ class SystemState:
     complete: bool = False
     first_response: float | None = None  # time.time()
     last_response: float | None = None
+    last_response_ticks: float = inf  # time.monotonic()
     servers_expected: int | None = None
     servers_responding: int | None = None
     requests: Mapping[str, RequestRecord] = field(default_factory=_empty)
@@ -60,7 +63,10 @@ class SystemState:
     report: Report | None = None  # of the last audit; None before the first, or without audits
 
     def age(self, now: float) -> float | None:
-        return None if self.last_response is None else max(0.0, now - self.last_response)
+        """By both clocks: one that was set back must not make old values look young."""
+        if self.last_response is None:
+            return None
+        return max(0.0, now - self.last_response, time.monotonic() - self.last_response_ticks)
 
     def is_stale(self, now: float) -> bool:
         age = self.age(now)
@@ -103,6 +109,7 @@ class SystemState:
             outage=rendered.events(),
             first_response=snapshot.taken if self.first_response is None else self.first_response,
             last_response=snapshot.taken,
+            last_response_ticks=time.monotonic(),
             series_dropped=self.series_dropped + rendered.dropped,
         )
 

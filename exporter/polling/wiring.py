@@ -128,7 +128,11 @@ def make_source(system: SystemSettings) -> Source:
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))
-    connection = NatsConnection(_nats_access(system), f"streamgauge exporter ({system.label})")
+    connection = NatsConnection(
+        _nats_access(system),
+        f"streamgauge exporter ({system.label})",
+        max_response_bytes=options.max_response_bytes,
+    )
     return (
         SystemSource(options, connection)
         if system.source == "system"

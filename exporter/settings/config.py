@@ -157,7 +157,7 @@ class SystemSettings(CredentialSettings, _Identity):
     concurrency: int = setting(12, "Concurrent requests (account source).", minimum=1, maximum=64)
     max_response: Size = setting(
         1024**3,
-        "Largest response that is decompressed. At most a quarter of the memory limit.",
+        "Largest response that is received or decompressed. At most a quarter of the memory limit.",
         minimum=1024**2,
     )
     max_ephemerals: int = setting(

@@ -28,6 +28,15 @@ class LogLevel(StrEnum):
 class StreamgaugeHandler(logging.StreamHandler[TextIO]):
     """A class of its own, so that a reconfiguration replaces only our handler."""
 
+    dropped = 0  # lines that could not be written, of all handlers
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  a method of logging
+        """A full disk or a closed pipe; anything else is a bug and is printed as usual."""
+        if isinstance(sys.exc_info()[1], OSError):
+            StreamgaugeHandler.dropped += 1
+        else:
+            super().handleError(record)
+
 
 def configure_logs(
     format: LogFormat | str = LogFormat.TEXT,  # noqa: A002 - the name of the setting

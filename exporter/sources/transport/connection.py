@@ -22,8 +22,10 @@ from nats.errors import Error as NatsError
 from nats.errors import NoServersError
 
 from exporter.errors import RequestError
+from exporter.sources.transport.bounded_client import BoundedClient
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
 from exporter.sources.transport.tls_client import NO_TLS, TlsClient
+from streamgauge.serving.logs import event
 from streamgauge.serving.memory_limit import within_memory
 from streamgauge.serving.settings.loader import SettingsError
 
@@ -38,6 +40,11 @@ _PLAIN_TEXT = re.compile("wrong.version.number|record layer failure", re.IGNOREC
 # Replies are read at once, but those of a large system may all arrive in one burst.
 _PENDING_MESSAGES = 1_000_000
 _PENDING_BYTES = 2 * 1024**3
+_RESPONSE_BYTES = 1024**3
+# After a request without any response: a connection that is still alive responds to a ping in this time.
+_PING_SECONDS = 2
+# A connection that does not close in this time is abandoned.
+_CLOSE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,12 @@ class _Waiting:
 class NatsConnection:
     """The only place that touches nats-py."""
 
-    def __init__(self, access: NatsAccess, name: str) -> None:
+    def __init__(
+        self, access: NatsAccess, name: str, *, max_response_bytes: int = _RESPONSE_BYTES
+    ) -> None:
         self._access = access
         self._name = name
+        self._max_response_bytes = max_response_bytes
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._waiting: dict[str, _Waiting] = {}
@@ -70,6 +80,7 @@ class NatsConnection:
         self._discovered: list[str] = []
         self._next_address = 0  # index of the next address to try
         self._last_error = ""
+        self._doubtful = False  # a request got no response; the connection may have stalled
         self.reconnects = -1
         self.last_server_id = ""
 
@@ -82,7 +93,7 @@ class NatsConnection:
     async def open(self) -> None:
         """Connects unless connected; tries every address once."""
         async with self._opening:
-            if self._client is not None and self._client.is_connected:
+            if await self._is_usable():
                 return
             await self._drop()
             # Configured addresses first: discovered ones may be unreachable from here.
@@ -103,10 +114,36 @@ class NatsConnection:
             self._next_address = 0
             raise RequestError("connection", "; ".join(failures))
 
+    async def _is_usable(self) -> bool:
+        client = self._client
+        if client is None or not client.is_connected:
+            return False
+        if self._doubtful and not await self._is_alive(client, _PING_SECONDS):
+            event(logger, logging.WARNING, "connection stalled, connecting again",
+                  connection=self._name, reason=self._last_error)  # fmt: skip
+            self._next_address += 1
+            return False
+        self._doubtful = False
+        return True
+
+    async def _is_alive(self, client: Client, seconds: int) -> bool:
+        """The library itself pings every two minutes and gives up at the third ping."""
+        task = client._reading_task  # noqa: SLF001  no public way
+        if task is None or task.done():  # a flush would then succeed without a server
+            self._last_error = "the connection is no longer read"
+            return False
+        try:
+            await client.flush(seconds)
+        except (NatsError, OSError, TimeoutError):
+            self._last_error = f"no response to a ping within {seconds} s"
+            return False
+        return True
+
     async def _connect(self, address: str) -> Client:
         options = await asyncio.to_thread(self._access.connect_options)
         self._last_error = ""
-        client = TlsClient() if self._access.requires_tls else Client()
+        client = TlsClient() if self._access.requires_tls else BoundedClient()
+        client.bound(self._max_response_bytes, self._on_oversize)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await client.connect(
@@ -161,9 +198,7 @@ class NatsConnection:
             async with asyncio.timeout(max(0.0, timeout)):
                 reply = await response
         except TimeoutError:
-            raise RequestError(
-                "timeout", f"{subject}: no response within {timeout:.1f} s"
-            ) from None
+            raise self._no_response(subject, timeout) from None
         finally:
             self._waiting.pop(token, None)
         return _responded(reply, subject)
@@ -206,8 +241,12 @@ class NatsConnection:
         finally:
             self._waiting.pop(token, None)
         if not replies:
-            raise RequestError("timeout", f"{subject}: no response within {timeout:.1f} s")
+            raise self._no_response(subject, timeout)
         return replies
+
+    def _no_response(self, subject: str, timeout: float) -> RequestError:
+        self._doubtful = True
+        return RequestError("timeout", f"{subject}: no response within {timeout:.1f} s")
 
     async def close(self) -> None:
         async with self._opening:
@@ -238,10 +277,18 @@ class NatsConnection:
 
     async def _drop(self) -> None:
         client, self._client = self._client, None
-        if client is not None and not client.is_closed:
-            await client.close()
+        self._doubtful = False
+        if client is None or client.is_closed:
+            return
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await client.close()
+        except TimeoutError:
+            event(logger, logging.WARNING, "connection did not close in time",
+                  connection=self._name)  # fmt: skip
 
     async def _on_reply(self, message: Msg) -> None:
+        self._doubtful = False
         waiting = self._waiting.get(message.subject.rpartition(".")[2])
         if waiting is not None:  # else it came after its deadline: already reported as a timeout
             waiting.take(message)
@@ -276,6 +323,10 @@ class NatsConnection:
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
         self._fail_waiting(RequestError("disconnected", why))
+
+    def _on_oversize(self, detail: str) -> None:
+        self._last_error = detail
+        self._fail_waiting(RequestError("size", detail))
 
     def _fail_waiting(self, error: RequestError) -> None:
         for waiting in list(self._waiting.values()):

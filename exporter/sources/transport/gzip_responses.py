@@ -27,7 +27,7 @@ def first_bytes(reply: Reply) -> bytes:
 
 def unpacked(reply: Reply, max_bytes: int) -> bytes:
     if reply.headers.get("Content-Encoding") != "gzip":
-        return reply.data
+        return reply.data  # the connection bounds what it receives
     unpacker = isal_zlib.decompressobj(_GZIP)
     try:
         data = unpacker.decompress(reply.data, max_bytes)

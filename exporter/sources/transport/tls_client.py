@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nats.aio.client import Client, Srv
+from nats.aio.client import Srv
 from nats.aio.transport import TcpTransport, WebSocketTransport
 from nats.errors import Error as NatsError
+
+from exporter.sources.transport.bounded_client import BoundedClient
 
 NO_TLS = "TLS is required by the configuration, but the server does not offer it"
 
@@ -18,7 +20,7 @@ class NoTlsError(NatsError):
         super().__init__(NO_TLS)
 
 
-class TlsClient(Client):
+class TlsClient(BoundedClient):
     """The library starts TLS only if the server requires it, and otherwise continues in plain text.
 
     The methods below are private ones of the library; tests/integration/sources/test_required_tls.py

@@ -1,18 +1,16 @@
 """A proxy that shifts the timestamps in the responses of a NATS server, as if its clock were wrong."""
 
-import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-HOST: Final = "127.0.0.1"
-_LINE_BYTES: Final = 1024 * 1024
+from streamgauge.demo.nats_server.message_proxy import ServerMessage, changed_messages
+
 _GZIP: Final = b"\x1f\x8b"
-_END: Final = b"\r\n"
 # Fraction and zone are unchanged, so a shifted timestamp has the same length.
 _MOMENT: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[.Z+-])")
 _NEVER: Final = b"0001-01-01T00:00:00"
@@ -58,87 +56,12 @@ def _of_that_server(text: bytes, clock: WrongClock) -> bytes:
 @asynccontextmanager
 async def nats_with_clock(port: int, clock: WrongClock) -> AsyncIterator[str]:
     """The URL of the NATS server at `port`, as if it had this clock."""
-    proxy = _NatsProxy(port, clock)
-    listener = await asyncio.start_server(proxy.serve, HOST, 0)
-    try:
-        yield f"nats://{HOST}:{listener.sockets[0].getsockname()[1]}"
-    finally:
-        listener.close()
-        await proxy.close()
 
+    async def shifted(message: ServerMessage) -> AsyncIterator[bytes]:
+        headers = message.headers
+        if clock.ahead and not clock.server:
+            headers = moved_moments(headers, clock.ahead)
+        yield replace(message, headers=headers, body=moved_body(message.body, clock)).encoded()
 
-@dataclass(frozen=True)
-class _Lengths:
-    """How a message announces its length: `MSG ... <all>` or `HMSG ... <headers> <all>`."""
-
-    words: tuple[bytes, ...]
-    headers: int
-    whole: int
-
-    @classmethod
-    def of(cls, line: bytes) -> "_Lengths | None":
-        words = tuple(line.split())
-        kind = words[0].upper() if words else b""
-        if kind == b"MSG":
-            return cls(words[:-1], 0, int(words[-1]))
-        if kind == b"HMSG":
-            return cls(words[:-2], int(words[-2]), int(words[-1]))
-        return None
-
-    def line(self, headers: bytes, body: bytes) -> bytes:
-        whole = str(len(headers) + len(body)).encode()
-        numbers = (str(len(headers)).encode(), whole) if self.headers else (whole,)
-        return b" ".join((*self.words, *numbers)) + _END
-
-
-class _NatsProxy:
-    def __init__(self, port: int, clock: WrongClock) -> None:
-        self._port = port
-        self._clock = clock
-        self._connections: set[asyncio.Task[None]] = set()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = asyncio.current_task()
-        if connection is not None:
-            self._connections.add(connection)
-            connection.add_done_callback(self._connections.discard)
-        try:
-            server, to_server = await asyncio.open_connection(HOST, self._port, limit=_LINE_BYTES)
-        except OSError:  # the server is down; the client sees a closed connection
-            writer.close()
-            return
-        requests = asyncio.create_task(_pass_on(reader, to_server))
-        try:
-            # Either side may close the connection at any time, also within a message.
-            with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-                while line := await server.readline():
-                    writer.write(await self._shifted(line, server))
-                    await writer.drain()
-        finally:
-            requests.cancel()
-            to_server.close()
-            writer.close()
-
-    async def close(self) -> None:
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-
-    async def _shifted(self, line: bytes, server: asyncio.StreamReader) -> bytes:
-        lengths = _Lengths.of(line)
-        if lengths is None:
-            return line
-        message = (await server.readexactly(lengths.whole + len(_END)))[: lengths.whole]
-        headers = message[: lengths.headers]
-        if self._clock.ahead and not self._clock.server:
-            headers = moved_moments(headers, self._clock.ahead)
-        body = moved_body(message[lengths.headers :], self._clock)
-        return lengths.line(headers, body) + headers + body + _END
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(_LINE_BYTES):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
+    async with changed_messages(port, shifted) as url:
+        yield url

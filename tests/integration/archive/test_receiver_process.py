@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import ssl
+import subprocess
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from support.archive.process import ArchiveProcess, archiving, ran
 from support.archive.published import read_published
 from support.certificates import Authority
+from support.deploy.files import promtool
 from support.remote_write import messages as rw
 from support.waiting import until
 
@@ -110,6 +112,23 @@ async def test_its_metrics_report_what_it_does(archive: ArchiveProcess) -> None:
     served = set(re.findall(r"^(streamgauge_\w+)", text, re.MULTILINE))
     assert promised - served == {"streamgauge_archive_compaction_last_success_timestamp_seconds"}
     assert served <= promised
+
+
+@pytest.mark.program
+async def test_promtool_finds_no_fault_in_its_metrics(archive: ArchiveProcess) -> None:
+    await archive.write(
+        rw.request_v2(
+            *rw.many(5, LABELS, now()),
+        ),
+        rw.V2,
+    )
+    text = (await archive.request("/metrics")).text
+    program = await asyncio.to_thread(promtool)
+    checked = await asyncio.to_thread(
+        subprocess.run, [str(program), "check", "metrics"],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProcess) -> None:

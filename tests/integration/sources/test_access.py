@@ -1,6 +1,7 @@
 """Every way to present oneself to a NATS server, through the account source."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from support.nats.servers import (
     default_options,
     versions,
 )
+from support.waiting import until
 
 from exporter.model import Snapshot
 from exporter.sources.servers.snapshot import SourceOptions
@@ -152,6 +154,28 @@ async def test_a_missing_secret_file_is_named_and_ends_nothing(tmp_path: Path) -
         snapshot = await read(nats_access(server, creds_file=absent))
     assert failures(snapshot) == {"stream_list": "connection"}
     assert str(absent) in outcome(snapshot, "stream_list").detail
+
+
+@each_version
+async def test_credentials_that_expire_are_replaced_without_a_restart(
+    version: str, tmp_path: Path
+) -> None:
+    billing, system = JwtAccount("billing"), JwtAccount("system", jetstream=False)
+    creds = tmp_path / "user.creds"
+    async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
+        await asyncio.to_thread(billing.write_creds, creds, expires=time.time() + 3)
+        async with account_source(nats_access(server, NO_LOGIN, creds_file=creds)) as source:
+
+            async def polled() -> Snapshot:
+                return await poll(source, 5.0)
+
+            first = await polled()
+            expired = await until(polled, lambda seen: bool(failures(seen)), "it never expired")
+            await asyncio.to_thread(billing.write_creds, creds)
+            again = await polled()
+    assert failures(first) == {}
+    assert set(failures(expired).values()) <= {"connection", "disconnected"}
+    assert (failures(again), again.complete) == ({}, True)
 
 
 @each_version

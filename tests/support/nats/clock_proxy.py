@@ -9,12 +9,8 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 
-from streamgauge.demo.nats_server.clock_proxy import (
-    HOST,
-    WrongClock,
-    moved_moments,
-    nats_with_clock,
-)
+from streamgauge.demo.nats_server.clock_proxy import WrongClock, moved_moments, nats_with_clock
+from streamgauge.demo.nats_server.message_proxy import HOST
 
 __all__ = ["WrongClock", "http_with_clock", "moved_moments", "nats_with_clock"]
 

@@ -31,7 +31,9 @@ class Key:
         self._pair = nkeys.from_seed(bytearray(self.seed))
         self.public: str = self._pair.public_key.decode()
 
-    def signed(self, subject: str, name: str, claims: dict[str, Any]) -> str:
+    def signed(
+        self, subject: str, name: str, claims: dict[str, Any], expires: float | None = None
+    ) -> str:
         """A JWT about `subject`, issued by this key."""
         body: dict[str, Any] = {
             "iat": int(time.time()),
@@ -39,6 +41,7 @@ class Key:
             "sub": subject,
             "name": name,
             "nats": {"version": 2, **claims},
+            **({} if expires is None else {"exp": int(expires)}),
         }
         body["jti"] = hashlib.sha256(json.dumps(body).encode()).hexdigest()
         text = f"{_encoded(_HEADER)}.{_encoded(body)}"
@@ -55,11 +58,11 @@ class JwtAccount:
         limits = _NO_LIMITS | (_JETSTREAM if self.jetstream else {})
         return {"type": "account", "limits": limits}
 
-    def write_creds(self, file: Path) -> Path:
+    def write_creds(self, file: Path, expires: float | None = None) -> Path:
         """A new user of this account, in a file as the nats tools write them."""
         user = Key(nkeys.PREFIX_BYTE_USER)
         claims = {"type": "user", "subs": UNLIMITED, "data": UNLIMITED, "payload": UNLIMITED}
-        token = self.key.signed(user.public, "reader", claims)
+        token = self.key.signed(user.public, "reader", claims, expires)
         file.write_text(
             f"-----BEGIN NATS USER JWT-----\n{token}\n------END NATS USER JWT------\n\n"
             "************************* IMPORTANT *************************\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import msgspec
+import pytest
 from support.exporter.models import at
 from support.exporter.scripted_poller import (
     INTERVAL,
@@ -56,6 +58,19 @@ async def test_series_are_dropped_after_three_intervals_and_not_before() -> None
     assert "streamgauge_consumer_num_pending" in served_names(poller, limit)
     assert served_names(poller, limit + 0.001) == set()
     assert own(poller, limit + 0.001)["series",] == 0
+
+
+async def test_a_clock_that_is_set_back_does_not_keep_old_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    poller, _ = poller_of(snapshot(), outage())
+    await polled(poller, 2)
+    ticks = time.monotonic()
+    hour_ago = NOW - 3600
+    assert not poller.is_stale(hour_ago)
+    monkeypatch.setattr("exporter.polling.state.time.monotonic", lambda: ticks + 46)
+    assert poller.is_stale(hour_ago)
+    assert own(poller, hour_ago)["snapshot_age_seconds",] >= 46
 
 
 async def test_without_responses_the_last_one_stays_until_it_is_stale() -> None:
