@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alerts.quantity import Threshold, Unit
 from alerts.queries import LOOKBACK
 from alerts.render_options import DEFAULT
 from exporter import catalog
@@ -64,6 +65,20 @@ def own(metric: Metric, function: str = "last_over_time", window: str = LOOKBACK
 
 def own_increase(counter: Metric, window: str) -> Expression:
     return own(counter, "increase", window)
+
+
+def judged_by(threshold: Threshold) -> str:
+    """The number by which the exporter judges; before it is scraped, the default."""
+    own_labels = [*SCRAPE, *catalog.SYSTEM]
+    chosen = ",".join(f"{label}=%q" for label in (*own_labels, "threshold"))
+    values = " ".join((*(f"$labels.{label}" for label in own_labels), quoted(threshold.name)))
+    query = f"max(last_over_time({catalog.CONDITION_THRESHOLD.name}{{{chosen}}}[{LOOKBACK}]))"
+    form = "humanizePercentage" if threshold.unit is Unit.RATIO else "humanizeDuration"
+    shown = f"{{{{ . | first | value | {form} }}}}"
+    return (
+        f'{{{{ with printf "{query}" {values} | query }}}}{shown}'
+        f"{{{{ else }}}}<{threshold.name}>{{{{ end }}}}"
+    )
 
 
 def streams_at_risk() -> str:

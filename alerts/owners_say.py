@@ -30,7 +30,7 @@ def without_ignored(when: Expression, alert: str, prefix: str) -> Expression:
     if info is None or "consumer" in set(when.possible) - set(when.labels):
         return when
     names = f"all|{alert}|{prefix}{alert}"
-    return when.unless(holds(info, ignore=Regex(f"(.*,)?({names})(,.*)?")))
+    return when.unless(holds(info, owner_ignore=Regex(f"(.*,)?({names})(,.*)?")))
 
 
 def labels(when: Expression, severity: str) -> dict[str, str]:
@@ -42,7 +42,9 @@ def labels(when: Expression, severity: str) -> dict[str, str]:
         return {"severity": severity}
     lower = "|".join(_SEVERITIES[_SEVERITIES.index(severity) + 1 :])
     return {
-        "severity": _label(info, "severity", ("=~", lower), f'or $labels.severity "{severity}"'),
+        "severity": _label(
+            info, "owner_severity", ("=~", lower), f'or $labels.severity "{severity}"'
+        ),
         "team": _label(info, "owner_team", ("!=", ""), f'or $labels.team "{NO_TEAM}"'),
     }
 
@@ -50,7 +52,7 @@ def labels(when: Expression, severity: str) -> dict[str, str]:
 def owner(when: Expression) -> dict[str, str]:
     """The annotation that names the owner."""
     info = info_of(when)
-    return {} if info is None else {"owner": _label(info, "owner", ("!=", ""), '"not known"')}
+    return {} if info is None else {"owner": _label(info, "owner_name", ("!=", ""), '"not known"')}
 
 
 def _label(info: Metric, name: str, match: tuple[str, str], otherwise: str) -> str:

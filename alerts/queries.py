@@ -140,6 +140,12 @@ def lasting(start: Metric, condition: str, at_least: Threshold) -> Expression:
     return condition_age(start, condition) > at_least
 
 
+def judged(threshold: Threshold) -> Expression:
+    """The number by which the exporters of a system judge."""
+    metric = catalog.CONDITION_THRESHOLD
+    return latest(metric, by=catalog.SYSTEM, threshold=threshold.name)
+
+
 def condition_age(start: Metric, condition: str) -> Expression:
     """Seconds since the condition began, as the exporter that has seen it longest knows.
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from alerts.rule import Alert, Group, Recording, RuleError
 from alerts.subjects import (
     archive,
+    board_recordings,
     consumer_acks,
     consumer_delivery,
-    consumer_recordings,
     exporter,
     owners,
     publishing,
@@ -20,13 +20,14 @@ from alerts.subjects import (
 )
 
 FILES: Mapping[str, tuple[Group, ...]] = {
-    "consumer": consumer_recordings.GROUPS + consumer_delivery.GROUPS + consumer_acks.GROUPS,
+    "consumer": consumer_delivery.GROUPS + consumer_acks.GROUPS,
     "stream": stream_state.GROUPS + stream_copies.GROUPS + publishing.GROUPS,
     "space": stream_space.GROUPS,
     "owners": owners.GROUPS,
     "server": server.GROUPS,
     "exporter": exporter.GROUPS,
     "archive": archive.GROUPS,
+    "boards": board_recordings.GROUPS,
 }
 GROUPS: tuple[Group, ...] = tuple(group for groups in FILES.values() for group in groups)
 ALERTS: tuple[Alert, ...] = tuple(r for g in GROUPS for r in g.rules if isinstance(r, Alert))

@@ -301,11 +301,11 @@ REPORT_AGE = Threshold(
 ALL: tuple[Threshold, ...] = tuple(v for v in globals().values() if isinstance(v, Threshold))
 BY_NAME: Mapping[str, Threshold] = {threshold.name: threshold for threshold in ALL}
 
-# The exporter judges conditions by these: `--set` of rules and boards cannot change them.
+# The exporter judges conditions by these, from its own settings: `--set` of rules cannot change them.
 OF_EXPORTER = frozenset(
     each.name
     for each in (
-        LOOP_FINISHED_RATIO, REDELIVERY_RATIO, NAK_RATIO, DELIVERIES_LEAST, ACK_WAIT_RATIO,
+        CONSUMER_BUSY_RATIO, LOOP_FINISHED_RATIO, REDELIVERY_RATIO, NAK_RATIO, DELIVERIES_LEAST, ACK_WAIT_RATIO,
         ACK_FLOOR_GAP_WINDOWS, ACK_FLOOR_GAP_DELIVERIES, ACK_PENDING_RATIO,
         ACK_PENDING_WINDOW_LEAST, RETENTION_HEADROOM_RATIO, STREAM_FULL_RATIO,
         STREAM_FILLING_RATIO, STREAM_FILLING_HORIZON, REPLICA_LAG, REPLICA_DIVERGENCE_MESSAGES,
@@ -329,7 +329,9 @@ def overridden(assignments: Iterable[str], *, of_exporter: bool = False) -> dict
         if name not in chosen:
             raise ThresholdError(f"{name}: there is no such threshold{_nearest(name)}")
         if name in OF_EXPORTER and not of_exporter:
-            raise ThresholdError(f"{name}: the exporter judges by it, and has no setting for it")
+            raise ThresholdError(
+                f"{name}: the exporter judges by it: set thresholds.{name} in its configuration"
+            )
         chosen[name] = chosen[name].with_text(written)
     for lower, upper in _ORDERED:
         low, high = chosen[lower.name], chosen[upper.name]

@@ -35,7 +35,7 @@ OTHERS: Final = {
     "audit": ("bench.audit",),
     "signals": ("bench.signal_cost",),
     "reconnect": ("bench.reconnect",),
-    "rules": ("bench.rules",),
+    "rules": ("bench.rules.compare",),
     "report": ("bench.report",),
 }
 _EPILOG: Final = """\

@@ -11,6 +11,19 @@ ALERTS = ExternalSeries(
     ("alertname", "alertstate", "severity", "system", "account", "stream", "consumer", "server"),
     scraped=False,
 )
+
+
+def _recorded(name: str, *labels: str) -> ExternalSeries:
+    return ExternalSeries(name, Kind.GAUGE, ("system", "account", *labels))
+
+
+# Of our recording rules: the worst and busiest of many, one value a minute.
+LAG_OF_WORST = _recorded("streamgauge:consumer_lag_seconds:worst10", "stream", "consumer")
+REDELIVERY_OF_WORST = _recorded(
+    "streamgauge:consumer_redelivery_ratio:worst10", "stream", "consumer"
+)
+DELIVERIES_OF_BUSIEST = _recorded("streamgauge:consumer_deliveries:busiest10", "stream", "consumer")
+STORED_OF_BUSIEST = _recorded("streamgauge:stream_stored_messages:busiest10", "stream")
 TARGET_UP = ExternalSeries("up", Kind.GAUGE, TARGET)
 SCRAPE_DURATION = ExternalSeries("scrape_duration_seconds", Kind.GAUGE, TARGET)
 SCRAPE_SAMPLES = ExternalSeries("scrape_samples_scraped", Kind.GAUGE, TARGET)
@@ -21,6 +34,10 @@ PROCESS_FILES_LIMIT = ExternalSeries("process_max_fds", Kind.GAUGE, TARGET)
 
 ALL = (
     ALERTS,
+    LAG_OF_WORST,
+    REDELIVERY_OF_WORST,
+    DELIVERIES_OF_BUSIEST,
+    STORED_OF_BUSIEST,
     TARGET_UP,
     SCRAPE_DURATION,
     SCRAPE_SAMPLES,

@@ -96,6 +96,7 @@ def _panel(panel: Panel, place: Place, board: Board, naming: Naming) -> Any:
         "dataSource": SOURCE,
         "targets": _targets(panel),
         "maxDataPoints": None,
+        "interval": board.least_interval or None,
     }
     if isinstance(panel, Table):
         return _table(panel, envelope, board, naming)

@@ -147,6 +147,13 @@ class Scope:
         """The present values of the series with the highest peaks."""
         return self.now(gauge).where(self.peak(gauge).top(count))
 
+    def lasted_longest(self, gauge: Series, count: int, /, **fixed: MatchValue) -> Expression:
+        """1 while a series exists, of those that existed longest: for series that end."""
+        selector = self.selector(gauge, fixed)
+        existed = OverTime("count_over_time", selector, SHOWN_RANGE, at_end=True)
+        shown = existed.max_by(*identity(gauge)).top(count)
+        return self.now(gauge, **fixed).is_above(0).where(shown)
+
     def busiest(self, counter: Series, count: int, /) -> Expression:
         """The rates of the series that grew most."""
         return self.rate(counter).where(self.grown(counter).top(count))

@@ -123,9 +123,14 @@ INHIBITIONS = (
     ),
     Inhibition(
         "ConsumerStalled",
-        ("ConsumerBacklogGrowing", "ConsumerAckFloorStalled"),
+        (
+            "ConsumerBacklogGrowing",
+            "ConsumerAckFloorStalled",
+            "ConsumerNoWorkerPulls",
+            "ConsumerNotBound",
+        ),
         CONSUMER,
-        "A consumer that gets nothing falls behind.",
+        "A consumer that gets nothing falls behind; the page covers missing workers.",
     ),
     Inhibition(
         "StreamRecreated",

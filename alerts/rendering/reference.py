@@ -26,6 +26,7 @@ The rules are in `alerts/generated/*.rules.yml`, the Alertmanager configuration 
 - **Blindness pages.** `JetStreamSystemUnreachable` and `JetStreamSystemUnmonitored` fire when no data comes. A page that was open then stays open until data shows that its cause is over, for a day at most; its text says so. What had ended before is not revived. For `young_exporter` after the start of the only exporter, pages stay open as well: it cannot yet judge every condition.
 - **Replicas.** Two exporters on the same system double no value and no alert. The restart of one changes no alert.
 - **Fewer metrics, fewer alerts, no false ones.** A metric that a source does not have has no series, and its rules do not fire.
+- **Busy before.** Whether a consumer without workers pages (`workers_gone`) needs half a day of observation by one exporter. After a restart of the only exporter it is a ticket for that long; two exporters that do not restart together avoid it. An open page stays.
 - **Cost.** With 20,000 consumers, one evaluation of all rules takes Prometheus about 7 seconds of CPU time ([benchmarks](benchmarks.md)). Once a minute, its default, is enough.
 - **What owners declare.** The metadata of a stream or consumer can name a team (`io.streamgauge.team`, a label of the alert, else `unassigned`) and an owner (an annotation), cap the severity of its alerts (`io.streamgauge.severity`), mute alerts by name or all (`io.streamgauge.ignore`), and say what is meant: `io.streamgauge.back-pressure`, `io.streamgauge.idempotent-writers`, `io.streamgauge.long-jobs`, `io.streamgauge.idle-schedule`.
 - **Left out on purpose.** There is no alert on the number of connections, subscriptions or the memory of the server process: they are plain NATS, which other exporters cover. None on the rate of messages alone: a change of load is no fault, and `JetStreamConsumerBacklogGrowing` shows the harm. None on single leader changes, or on created streams and consumers: deploys make them. Missing or unstable message ids need the payload: `streamgauge audit --sample-messages` finds them, the exporter reads no messages.
@@ -127,7 +128,7 @@ def _thresholds() -> str:
     columns = ("threshold", "default", "meaning", "alerts")
     return f"""## Thresholds
 
-Change one with `streamgauge alerts render --set name=value`. Those marked with an asterisk cannot be set: the exporter judges conditions by them, and rules and status page must agree. Owners set limits of their own for single streams and consumers.
+Change one with `streamgauge alerts render --set name=value`. Those marked with an asterisk are settings of the exporter, which judges conditions by them: `thresholds` in its [configuration](configuration.md). Rules and alert texts read them from `streamgauge_condition_threshold`, so they agree with the status page; the page here shows the defaults. Give them to `streamgauge dashboards render --set` too: boards draw lines at some of them. Owners set limits of their own for single streams and consumers.
 
 {_table(columns, rows)}"""
 

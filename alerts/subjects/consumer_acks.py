@@ -11,6 +11,7 @@ from alerts.annotations import (
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
+    judged_by,
     own,
     own_increase,
     query_value,
@@ -22,6 +23,7 @@ from alerts.queries import (
     condition_age,
     earlier,
     increase,
+    judged,
     lasting,
     latest,
     new_events,
@@ -142,15 +144,15 @@ ACK_WAIT_TOO_SHORT = Alert(
             (
                 quantile(0.99, catalog.CONSUMER_ACK_SECONDS, "30m")
                 / latest(catalog.CONSUMER_ACK_WAIT_SECONDS)
-                > thresholds.ACK_WAIT_RATIO
+                > judged(thresholds.ACK_WAIT_RATIO)
             ).where(latest(catalog.CONSUMER_REDELIVERY_RATIO) > 0)
         )
     ),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="Acknowledgements are so late that messages are redelivered.",
-    description=f"{CONSUMER} takes more than <ack_wait_ratio> of its ack_wait to acknowledge a "
-    f"message, and {_REDELIVERED} of its deliveries are redeliveries. Slow work is then done twice.",
+    description=f"{CONSUMER} takes more than {judged_by(thresholds.ACK_WAIT_RATIO)} of its ack_wait to "
+    f"acknowledge a message, and {_REDELIVERED} of its deliveries are redeliveries. Slow work is then done twice.",
     condition="The mean time to ack has been above <ack_wait_ratio> of ack_wait for <acks_late> "
     "while messages are redelivered and none is refused (condition acks_late). Or the 99th "
     "percentile of 30 minutes of ack samples is; the samples need sample_freq on the consumer and "
@@ -293,16 +295,17 @@ CHANGED = Alert(
     name="ConfigurationChanged",
     severity=Severity.INFO,
     when=increase(
-        catalog.ADVISORIES, "15m", kind=Regex("stream_updated|stream_deleted|consumer_deleted")
+        catalog.ADVISORIES, "15m", kind=Regex("stream_updated|stream_deleted")
     ).sum_without("kind")
     > 0,
     for_="0s",
-    summary="Streams or consumers were changed or deleted.",
+    summary="Streams were updated or deleted.",
     description="In account {{ $labels.account }} (system {{ $labels.system }}) about "
-    f"{COUNT} streams or consumers were changed or deleted in the last 15 minutes. If something broke "
-    "at the same time, look here first.",
-    condition="An advisory reported an updated or deleted stream or a deleted consumer in the last 15 "
-    "minutes. Needs advisories.",
+    f"{COUNT} updates or deletions of streams came in the last 15 minutes. If something broke at the "
+    "same time, look here first.",
+    condition="An advisory reported an updated or deleted stream in the last 15 minutes. Needs "
+    "advisories. Servers send one for an update that changes nothing, and none for an updated "
+    "consumer. Deleted durable consumers are JetStreamConsumerRemoved.",
     board=Board.FLEET,
 )
 

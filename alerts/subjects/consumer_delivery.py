@@ -9,11 +9,11 @@ from alerts.annotations import (
     DURATION,
     READ_NUMBER,
     STREAM,
+    judged_by,
     own,
     query_value,
 )
 from alerts.open_alerts import until_it_ends
-from alerts.quantity import Threshold
 from alerts.queries import (
     MISSED_SCRAPES,
     condition_age,
@@ -25,23 +25,27 @@ from alerts.queries import (
     new_events,
 )
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
 from exporter import catalog
 from streamgauge.promql.expression import Expression
 
 _START = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
 _WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
-_busy = busy_share > thresholds.CONSUMER_BUSY_RATIO
 
 
-def _stalls(at_least: Threshold | None) -> Expression:
-    """Workers wait in vain, or a busy consumer has lost its workers."""
-    waiting, unpulled, unbound = (
-        condition_age(_START, word) if at_least is None else lasting(_START, word, at_least)
-        for word in ("stalled", "no_worker_pulls", "not_bound")
-    )
-    return waiting.or_(unpulled.or_(unbound).where(_busy))
+# The exporter that saw the day before may be gone: what it paged for lasts while there is no worker.
+_stalls = lasting(_START, "stalled", thresholds.CONSUMER_STALLED).or_(
+    lasting(_START, "workers_gone", thresholds.CONSUMER_STALLED)
+)
+_goes_on = (
+    condition_age(_START, "stalled")
+    .or_(condition_age(_START, "no_worker_pulls"))
+    .or_(condition_age(_START, "not_bound"))
+)
+
+
+def _without_worker(word: str) -> Expression:
+    return lasting(_START, word, thresholds.NO_WORKER).unless(condition_age(_START, "workers_gone"))
 
 
 NO_LEADER = Alert(
@@ -63,9 +67,7 @@ NO_LEADER = Alert(
 STALLED = Alert(
     name="ConsumerStalled",
     severity=Severity.CRITICAL,
-    when=in_service(
-        until_it_ends("ConsumerStalled", _stalls(thresholds.CONSUMER_STALLED), _stalls(None))
-    ),
+    when=in_service(until_it_ends("ConsumerStalled", _stalls, _goes_on)),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="A consumer gets no messages although some wait for it.",
@@ -82,7 +84,8 @@ STALLED = Alert(
     condition="No delivery for more than <consumer_stalled> although messages wait. Pull requests "
     "wait or a push subscriber is bound while max_ack_pending is not used up (condition stalled). Or "
     "no worker pulls or is bound, and the consumer had deliveries in more than <consumer_busy_ratio> "
-    "of the half hours of the day before. A nightly batch job meets none of these.",
+    "of the half hours of the day before (condition workers_gone; an exporter must have watched it "
+    "for half a day). A nightly batch job meets none of these.",
     board=Board.CONSUMER,
 )
 
@@ -119,7 +122,7 @@ BACKLOG_GROWING = Alert(
 NO_WORKER_PULLS = Alert(
     name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
-    when=in_service(lasting(_START, "no_worker_pulls", thresholds.NO_WORKER).unless(_busy)),
+    when=in_service(_without_worker("no_worker_pulls")),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a pull consumer and no worker pulls.",
@@ -140,7 +143,7 @@ NO_WORKER_PULLS = Alert(
 NOT_BOUND = Alert(
     name="ConsumerNotBound",
     severity=Severity.WARNING,
-    when=in_service(lasting(_START, "not_bound", thresholds.NO_WORKER).unless(_busy)),
+    when=in_service(_without_worker("not_bound")),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="Messages wait in a push consumer without a subscriber.",
@@ -159,8 +162,8 @@ HEADROOM_LOW = Alert(
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="The limits of the stream will soon remove unread messages.",
-    description=f"{CONSUMER} has less than <retention_headroom_ratio> of the retention left before "
-    f"unread messages are removed, for {DURATION}, and it falls or nothing is left"
+    description=f"{CONSUMER} has less than {judged_by(thresholds.RETENTION_HEADROOM_RATIO)} of the "
+    f"retention left before unread messages are removed, for {DURATION}, and it falls or nothing is left"
     + query_value(
         catalog.CONSUMER_RETENTION_HEADROOM_SECONDS,
         "; the first of them is removed in {{ . | first | value | humanizeDuration }}",

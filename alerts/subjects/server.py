@@ -10,6 +10,7 @@ from alerts.queries import (
     highest,
     increase,
     increase_before,
+    judged,
     latest,
     spread,
 )
@@ -48,11 +49,10 @@ UNHEALTHY = Alert(
     board=Board.FLEET,
 )
 
-_off = (
-    certain_offset(catalog.SERVER_CLOCK_OFFSET_SECONDS, catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS)
-    > thresholds.CLOCK_OFFSET
-)
-_apart = spread(catalog.SERVER_CLOCK_OFFSET_SECONDS, "server") > thresholds.CLOCK_OFFSET
+_off = certain_offset(
+    catalog.SERVER_CLOCK_OFFSET_SECONDS, catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS
+) > judged(thresholds.CLOCK_OFFSET)
+_apart = spread(catalog.SERVER_CLOCK_OFFSET_SECONDS, "server") > judged(thresholds.CLOCK_OFFSET)
 
 CLOCK_OFFSET = Alert(
     name="ServerClockOffset",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
-from alerts.queries import increase, latest, lowest, whole_event_count
+from alerts.queries import increase, judged, latest, lowest, whole_event_count
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 from streamgauge.promql.functions import rename_label
@@ -36,7 +36,7 @@ REPLICA_OFFLINE = Alert(
 REPLICA_LAGGING = Alert(
     name="StreamReplicaLagging",
     severity=Severity.WARNING,
-    when=(lowest(catalog.STREAM_REPLICA_LAG, "5m") > thresholds.REPLICA_LAG).unless(
+    when=(lowest(catalog.STREAM_REPLICA_LAG, "5m") > judged(thresholds.REPLICA_LAG)).unless(
         latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="peer-lag-critical")
     ),
     for_="10m",
@@ -51,10 +51,11 @@ REPLICAS_DIVERGED = Alert(
     name="StreamReplicasDiverged",
     severity=Severity.WARNING,
     when=(
-        latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES) > thresholds.REPLICA_DIVERGENCE_MESSAGES
+        latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES)
+        > judged(thresholds.REPLICA_DIVERGENCE_MESSAGES)
     ).where(
         latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES)
-        > latest(catalog.STREAM_MESSAGES) * thresholds.REPLICA_DIVERGENCE_RATIO
+        > latest(catalog.STREAM_MESSAGES) * judged(thresholds.REPLICA_DIVERGENCE_RATIO)
     ),
     for_="10m",
     summary="Two replicas of a stream differ.",
@@ -82,7 +83,7 @@ LEADER_FLAPPING = Alert(
 MIRROR_STALE = Alert(
     name="StreamMirrorStale",
     severity=Severity.WARNING,
-    when=(latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS) > thresholds.SOURCE_SILENCE)
+    when=(latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS) > judged(thresholds.SOURCE_SILENCE))
     .unless(_idle_origin)
     .unless(latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="seen-critical"))
     .or_(latest(catalog.STREAM_SOURCE_ERROR).equals(1)),

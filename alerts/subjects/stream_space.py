@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM, query_value
+from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM, judged_by, query_value
 from alerts.open_alerts import until_it_ends
 from alerts.queries import (
     MISSED_SCRAPES,
     condition_age,
     holds,
+    judged,
     lasting,
     latest,
     recorded,
@@ -82,7 +83,8 @@ STREAM_FILLING_UP = Alert(
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
     summary="A stream will be full within hours.",
-    description=f"{STREAM} will be full in less than <stream_filling_horizon> at the pace of the last "
+    description=f"{STREAM} will be full in less than "
+    f"{judged_by(thresholds.STREAM_FILLING_HORIZON)} at the pace of the last "
     f"hours{_FILLED}. Then it rejects new messages.",
     condition="For <stream_filling>, more than <stream_filling_ratio> of max_bytes or max_msgs is "
     "used, with discard new, and the trend of up to 6 hours reaches the limit within "
@@ -125,7 +127,7 @@ SERVER_FORECAST_FULL = Alert(
 SERVER_STORAGE_HIGH = Alert(
     name="ServerStorageHigh",
     severity=Severity.WARNING,
-    when=_server_used > thresholds.SERVER_STORAGE_RATIO,
+    when=_server_used > judged(thresholds.SERVER_STORAGE_RATIO),
     for_="15m",
     summary="JetStream on a server is close to its storage or memory limit.",
     description=f"{SERVER} uses {PERCENT} of the {{{{ $labels.limit }}}} limit of JetStream.",

@@ -12,8 +12,6 @@ from dashboards.panels.colours import (
     ANY,
     BAD,
     INFO,
-    UNHEALTHY,
-    VERDICT_MAPPING,
     WARN,
     WHOLE,
     MappedValue,
@@ -37,7 +35,7 @@ from dashboards.panels.model import (
     Within,
 )
 from dashboards.panels.tiles import tile
-from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unhealthy_longest
+from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
@@ -64,6 +62,8 @@ def board(limits: Limits) -> Board:
             Row("Servers", fleet_servers.servers(_q, limits)),
         ),
         annotations=(event_annotations.server_restarts(_q), event_annotations.firing_alerts(_q)),
+        refresh="1m",
+        least_interval="1m",  # of the recorded series
     )
 
 
@@ -106,10 +106,10 @@ def _streams_without_leader() -> Stat:
 
 
 def _unhealthy_consumers() -> Stat:
-    verdict = _q.now(c.CONSUMER_VERDICT)
+    unwell = variables.unwell(_q).count_by()
     return _problem(
-        "Unwell consumers", ((verdict >= UNHEALTHY[0]) < UNHEALTHY[1]).count_by().or_zero(verdict), "short",
-        Guide("Consumers whose verdict is worse than ok, idle, paused or busy with long jobs.",
+        "Unwell consumers", unwell.or_zero(_q.now(c.UP)), "short",
+        Guide("Consumers with a condition, other than busy with long jobs.",
               "Anything above 0 that stays. The table below lists them with their verdicts.",
               "Open the worst one from the table Consumers."),
         steps=rising(warn=ANY), links=(Within("Consumers"),),
@@ -210,8 +210,9 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
                 "max_age of the stream: messages will be lost.",
                 "Click a line and open the consumer.",
             ),
-            queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_PATH),),
+            queries=(Query(_q.highest(external_metrics.LAG_OF_WORST, _FEW), CONSUMER_PATH),),
             unit="s",
+            no_value="none, or no rules",
             links=(Target.CONSUMER, Target.STREAM),
         ),
         TimeSeries(
@@ -221,26 +222,33 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
                 "Above the line: work is done twice. Near 100 %: no new messages are delivered.",
                 "Open the consumer to find the cause: late acks, naks or poison messages.",
             ),
-            queries=(Query(_q.highest(c.CONSUMER_REDELIVERY_RATIO, _FEW), CONSUMER_PATH),),
+            queries=(Query(_q.highest(external_metrics.REDELIVERY_OF_WORST, _FEW), CONSUMER_PATH),),
             unit="percentunit",
             steps=rising(bad=limits.of(t.REDELIVERY_RATIO)),
             soft_maximum=0.2,
+            no_value="none, or no rules",
             links=(Target.CONSUMER, Target.STREAM),
         ),
         StateTimeline(
-            title="Verdicts of the worst consumers",
+            title="Conditions of the worst consumers",
             guide=Guide(
-                f"Verdicts of the {_ROWS} consumers that were unhealthy longest.",
-                "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
-                "Click a bar and open the consumer; its board follows the order of the verdicts.",
+                f"The {_ROWS} conditions of consumers that held longest in the shown time.",
+                "A bar that reaches the right end: it holds now. Many short ones: it comes and goes.",
+                "Click a bar and open the consumer; its board shows the cause.",
             ),
-            queries=(Query(unhealthy_longest(_q, _ROWS), CONSUMER_PATH),),
-            mapping=VERDICT_MAPPING,
+            queries=(Query(_longest_conditions(), f"{{{{condition}}}} {CONSUMER_PATH}"),),
+            mapping=ValueMapping((MappedValue(1, "holds", WARN),)),
+            no_value="none",
             width=24,
             height=9,
             links=(Target.CONSUMER,),
         ),
     )
+
+
+def _longest_conditions() -> Expression:
+    start = c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+    return _q.lasted_longest(start, _ROWS, condition=variables.NOT_LONG_JOBS)
 
 
 # --- streams --------------------------------------------------------------------------------------
@@ -251,12 +259,13 @@ def _streams() -> tuple[Panel, ...]:
         TimeSeries(
             title="Publish rate of the busiest streams",
             guide=Guide(
-                f"Messages stored per second; the {_FEW} streams that grew most.",
+                f"Messages stored per second; the {_FEW} busiest streams.",
                 "A line that falls to 0 while its publishers should publish.",
                 "Click a line and open the stream.",
             ),
-            queries=(Query(_q.busiest(c.STREAM_STORED_MESSAGES, _FEW), STREAM_PATH),),
+            queries=(Query(_q.highest(external_metrics.STORED_OF_BUSIEST, _FEW), STREAM_PATH),),
             unit="mps",
+            no_value="no rules",
             links=(Target.STREAM, Target.PUBLISH),
         ),
         TimeSeries(
@@ -267,8 +276,11 @@ def _streams() -> tuple[Panel, ...]:
                 "publish rate of its stream: the same messages are redelivered.",
                 "Click a line and open the consumer.",
             ),
-            queries=(Query(_q.busiest(c.CONSUMER_DELIVERIES, _FEW), CONSUMER_PATH),),
+            queries=(
+                Query(_q.highest(external_metrics.DELIVERIES_OF_BUSIEST, _FEW), CONSUMER_PATH),
+            ),
             unit="mps",
+            no_value="no rules",
             links=(Target.CONSUMER,),
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alerts import thresholds as t
+from dashboards import external_metrics
 from dashboards.panels import fullness
 from dashboards.panels.colours import (
     ANY,
@@ -15,7 +16,7 @@ from dashboards.panels.colours import (
 )
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Column, Guide, Table, Target
-from dashboards.panels.variables import discard_new, discard_old, is_unhealthy
+from dashboards.panels.variables import discard_new, discard_old, unwell
 from dashboards.queries import Scope
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
@@ -23,8 +24,8 @@ from streamgauge.promql.expression import Expression
 _ROWS = 100
 _NEWEST = 50
 _MILLISECONDS = 1000
-# Far above any lag: unhealthy consumers come before those that only lag.
-_UNHEALTHY_FIRST = 1e12
+# Far above any lag: unwell consumers come before those that only lag.
+_UNWELL_FIRST = 1e12
 
 
 def conditions(scope: Scope) -> Table:
@@ -53,10 +54,9 @@ def conditions(scope: Scope) -> Table:
 
 
 def _selected(scope: Scope) -> Expression:
-    """The consumers of the table: first the unhealthy ones, then by lag."""
-    verdict = scope.now(c.CONSUMER_VERDICT)
-    lag = scope.now(c.CONSUMER_LAG_SECONDS).or_(verdict * 0)
-    return (is_unhealthy(verdict) * _UNHEALTHY_FIRST + lag).top(_ROWS)
+    """The consumers of the table: first the unwell ones, then those that lag most."""
+    lag = scope.now(external_metrics.LAG_OF_WORST)
+    return (unwell(scope) + _UNWELL_FIRST).or_(lag).top(_ROWS)
 
 
 def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:
@@ -69,7 +69,7 @@ def consumers(scope: Scope, limits: Limits) -> Table:
     return Table(
         title="Consumers",
         guide=Guide(
-            f"One line per consumer, at most {_ROWS}: unhealthy ones first, then by lag.",
+            f"At most {_ROWS} consumers: those with a condition, the longest first, then those that lag most.",
             "A verdict in red or orange; lost messages; abandoned messages.",
             "Click the name of the consumer: its board shows the cause.",
         ),

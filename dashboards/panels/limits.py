@@ -24,5 +24,7 @@ class Limits:
 
 
 def limits(assignments: Iterable[str] = ()) -> Limits:
-    """`name=value` assignments as for the alerts; ValueError in one line when one is wrong."""
-    return Limits(thresholds.overridden(assignments))
+    """`name=value` assignments as for the alerts, and those of the exporter: a board only draws them.
+
+    ValueError in one line when one is wrong."""
+    return Limits(thresholds.overridden(assignments, of_exporter=True))

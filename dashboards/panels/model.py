@@ -222,6 +222,7 @@ class Board:
     annotations: tuple[Annotation, ...] = ()
     hours: int = 1
     refresh: str = "30s"
+    least_interval: str = ""  # between two points; without it, that of the data source
     panels: tuple[Panel, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:

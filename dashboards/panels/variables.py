@@ -7,11 +7,15 @@ from dashboards.panels.model import Variable
 from dashboards.queries import Scope, summed_over_range
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql import functions
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.selectors import select_any
+from streamgauge.promql.selectors import Not, select_any
 
 # One series that is always present, of each program that serves our metrics.
 _SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
+
+# A state of work, no fault.
+NOT_LONG_JOBS = Not("long_jobs")
 
 JOB = Variable(
     "job",
@@ -58,6 +62,13 @@ def unhealthy_longest(scope: Scope, count: int) -> Expression:
     """Verdicts of the consumers that were unhealthy longest in the shown time."""
     verdict = scope.now(catalog.CONSUMER_VERDICT)
     return verdict.where(summed_over_range(is_unhealthy(verdict)).top(count))
+
+
+def unwell(scope: Scope) -> Expression:
+    """For how long consumers have had a condition, other than busy with long jobs."""
+    start = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+    began = scope.selector(start, {"condition": NOT_LONG_JOBS}).min_by(*catalog.CONSUMER)
+    return functions.since(began)
 
 
 def is_unhealthy(verdict: Expression) -> Expression:

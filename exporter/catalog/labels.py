@@ -10,8 +10,8 @@ STREAM = (*ACCOUNT, "stream")
 CONSUMER = (*STREAM, "consumer")
 SERVER = (*SYSTEM, "server")
 # What owners declare in metadata: on an info series only where it is set.
-# The team has a longer name: many scrapes add a label `team` of their own.
-OWNER_LABELS = ("owner", "owner_team", "severity", "ignore")
+# With a prefix: many scrapes add labels `team`, `owner` or `severity` of their own.
+OWNER_LABELS = ("owner_name", "owner_team", "owner_severity", "owner_ignore")
 WRITER_LABELS = ("back_pressure", "idempotent_writers")
 
 # --- closed lists: values of labels and of numeric states -----------------------------------------

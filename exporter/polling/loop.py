@@ -23,6 +23,8 @@ from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import STALE_AFTER_INTERVALS, SystemState
 from exporter.polling.system_name import system_name
 from exporter.samples.render import Rendered, Renderer
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
+from exporter.signals.engine import SignalState
 from exporter.signals.publishes.engine import PublishState
 from exporter.sources.source import Source
 from streamgauge.serving.logs import event
@@ -59,17 +61,19 @@ class SystemPoller:
     publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
     unnamed: bool = False  # the first complete poll decides the name
+    limits: Limits = DEFAULT_LIMITS  # by which conditions are judged
     state: SystemState = field(init=False, repr=False)
     _pipeline: Pipeline = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _audit_log: AuditLog = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
+        self.state = SystemState(STALE_AFTER_INTERVALS * self.interval, self.limits)
         self._log = PollLog(self.system, self.interval)
         self._audit_log = AuditLog(self.system)
         publishes = PublishState(STALE_AFTER_INTERVALS * self.publish_interval)
-        self._pipeline = Pipeline(self.renderer, publishes=publishes, audit=self.audit)
+        signals = SignalState(self.limits)
+        self._pipeline = Pipeline(self.renderer, signals, publishes, self.audit)
 
     async def run(self) -> None:
         """Polls and receives events until cancelled; polls never overlap."""

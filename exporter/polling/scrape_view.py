@@ -52,6 +52,8 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
     for metric, value in maybe:
         if value is not None:
             yield SelfSample(metric, system, value)
+    for threshold, limit in state.limits.items():
+        yield SelfSample(catalog.CONDITION_THRESHOLD, (name, threshold), limit)
     yield from event_self_samples(name, state.events)
     if not state.is_stale(now):
         for (condition, reason), number in sorted(state.signals.unjudged.items()):

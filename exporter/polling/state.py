@@ -14,6 +14,7 @@ from exporter.audit.report import Report
 from exporter.events.counts import NO_EVENTS, EventCounts
 from exporter.model import Outcome, Server, Skipped, Snapshot
 from exporter.samples.render import NO_SIGNALS, Rendered
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.results import Signals
 
 # After so many intervals series are dropped: a frozen value is worse than none.
@@ -41,6 +42,7 @@ class SystemState:
     """Immutable and replaced as a whole: pages and scrapes read it from other threads."""
 
     stale_after: float  # seconds
+    limits: Limits = DEFAULT_LIMITS  # by which conditions are judged
     snapshot: Snapshot | None = None  # the last one with a response from any server
     signals: Signals = NO_SIGNALS  # of that snapshot
     rendered: Rendered = NOTHING  # likewise

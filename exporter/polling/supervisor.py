@@ -20,7 +20,8 @@ from streamgauge.serving.settings.loader import SettingsError
 logger = logging.getLogger(__name__)
 
 # Settings that replace every poller when they change.
-_SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
+_SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series",
+           "thresholds")  # fmt: skip
 _SHUTDOWN_SECONDS = 5.0
 
 

@@ -47,6 +47,7 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         publish_interval=system.publishes.interval,
         audit=_audit(system),
         unnamed=not system.name,
+        limits=settings.thresholds,
     )
 
 

@@ -118,10 +118,10 @@ def _owner_ending(notes: OwnerNotes) -> str:
     if notes is NO_NOTES:
         return ""
     values = {
-        "owner": notes.owner,
+        "owner_name": notes.owner,
         "owner_team": notes.team,
-        "severity": notes.severity,
-        "ignore": ",".join(notes.ignore),
+        "owner_severity": notes.severity,
+        "owner_ignore": ",".join(notes.ignore),
         "back_pressure": "true" if notes.back_pressure else "",
         "idempotent_writers": "true" if notes.idempotent_writers else "",
     }

@@ -18,6 +18,7 @@ from exporter.settings.access import CredentialSettings
 from exporter.settings.addresses import server_urls, without_credentials
 from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.sources.subsz.reader import CEILING
 from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Size, setting
 from streamgauge.serving.settings.server import (
@@ -260,6 +261,10 @@ class ExporterSettings:
     forecasts: Path | None = setting(
         None,
         "File with forecasts, as a rollup writes it into its folder, to be served with the other metrics. The exporter reads it when it changes; it may appear later. forecast_file_success reports its state.",
+    )
+    thresholds: Limits = setting(
+        DEFAULT_LIMITS,
+        "Thresholds by which the exporter judges conditions, by the names of `streamgauge alerts thresholds`. The others are set in the rules, by `streamgauge alerts render --set`.",
     )
     log: LogSettings = setting(LogSettings(), "The log on stderr.")
     systems: tuple[SystemSettings, ...] = setting(

@@ -219,7 +219,9 @@ def _update_ratios(
     share = lowest_share(left, ratio, observation.view.row.config)
     listening = state.key[0] in observation.events.listening
     exhausted = bool(derived.floor_exhausted)
-    update_ratios(state, observation, Shares(derived.point, share, exhausted, listening))
+    update_ratios(
+        state, observation, Shares(derived.point, share, exhausted, listening, observation.limits)
+    )
 
 
 def _cause(state: ConsumerState, observation: Observation, derived: _Derived) -> Cause | None:

@@ -17,6 +17,7 @@ from exporter import catalog
 from exporter.model import Consumer, Server, Snapshot, Stream
 from exporter.signals.clock import clock_offsets, on_exporter_clock
 from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.servers import server_conditions, servers_down
 from exporter.signals.conditions.streams import StreamConditions, StreamFacts, judge_streams
 from exporter.signals.consumers import bare_signals, consumer_signals
@@ -46,6 +47,7 @@ def _no_removed() -> RemovedAssets[Any, Any]:
 class SignalState:
     """State of all streams and consumers; removes those that a complete poll does not list."""
 
+    limits: Limits = DEFAULT_LIMITS
     _streams: dict[StreamKey, StreamState] = field(default_factory=dict)
     _consumers: dict[ConsumerKey, ConsumerState] = field(default_factory=dict)
     _stream_conditions: dict[StreamKey, StreamConditions] = field(default_factory=dict)
@@ -80,7 +82,9 @@ class SignalState:
 
     def judge_servers(self, servers: tuple[Server, ...], now: float) -> dict[str, Held]:
         """Also for a poll without any response: then all servers are down."""
-        self._server_conditions = server_conditions(self._server_conditions, servers, now)
+        self._server_conditions = server_conditions(
+            self._server_conditions, servers, now, self.limits
+        )
         return self._server_conditions
 
     def _count_unjudged(
@@ -115,6 +119,7 @@ class SignalState:
                 on_exporter_clock(row.created, row.leader, clocks),
                 on_exporter_clock(row.last_time, row.leader, clocks),
                 lambda origin: stored(row.account, origin),
+                self.limits,
             )
 
         kept, found = judge_streams(self._stream_conditions, snapshot.streams, facts)
@@ -192,11 +197,12 @@ class SignalState:
                 if state.idle:
                     result = idle_signals(state, row, view)
                 elif seen <= now < state.valid_until:
-                    result = unchanged_signals(state, row, view, now, events)
+                    result = unchanged_signals(state, row, view, now, events, self.limits)
             if result is None:
                 if state.row is None:
                     state.add(catalog.CONSUMER_RECREATED, self._is_back_recreated(row), now)
-                result = consumer_signals(state, Observation(row, view, now, events, clocks))
+                seen_now = Observation(row, view, now, events, clocks, self.limits)
+                result = consumer_signals(state, seen_now)
             results.append(result)
         return dict(zip([state.key for state in states], results, strict=True))
 

@@ -10,7 +10,9 @@ from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.ack_floor import FloorState
 from exporter.signals.conditions.backlog_trend import BacklogTrend
+from exporter.signals.conditions.busy_hours import BusyHours
 from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.work_in_progress import WorkState
 from exporter.signals.delivery_stall import DeliveryState
 from exporter.signals.event_count import EventCounters
@@ -227,6 +229,7 @@ class ConsumerState(EventCounters, gc=False):
     passed: int = 0  # exhausted messages behind the floor when it was last level
     trend: BacklogTrend | None = None
     work: WorkState | None = None
+    busy_hours: BusyHours | None = None  # also of the consumer that it was recreated from
     deliveries: DeliveryState | None = None
     counts: CountState | None = None
     window: Window = field(default_factory=Window)
@@ -308,6 +311,7 @@ class Observation(Struct, frozen=True, gc=False):
     now: float  # exporter's clock
     events: EventsInput
     clocks: Mapping[str, float]  # by server: its clock minus the exporter's
+    limits: Limits = DEFAULT_LIMITS
 
 
 def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from exporter.model import Consumer
 from exporter.signals import ack_floor
 from exporter.signals.conditions.evidence import Evidence
+from exporter.signals.conditions.limits import Limits
 from exporter.signals.conditions.ratios import all_conditions, lowest_share, update_headroom
 from exporter.signals.conditions.rules import seconds_to_deadlines
 from exporter.signals.events_input import EventsInput
@@ -50,7 +51,12 @@ def idle_signals(state: ConsumerState, row: Consumer, view: StreamView) -> Consu
 
 
 def unchanged_signals(
-    state: ConsumerState, row: Consumer, view: StreamView, now: float, events: EventsInput
+    state: ConsumerState,
+    row: Consumer,
+    view: StreamView,
+    now: float,
+    events: EventsInput,
+    limits: Limits,
 ) -> ConsumerSignals | None:
     """The previous result with new ages; None if more than ages may have changed."""
     before = state.row
@@ -61,7 +67,7 @@ def unchanged_signals(
         return None
     if not (view.still or _stream_unchanged(state, row, view)) or _has_new_events(state, events):
         return None
-    return _with_new_ages(state, row, view, now)
+    return _with_new_ages(state, row, view, now, limits)
 
 
 def _same_position(before: Consumer, row: Consumer) -> bool:
@@ -117,7 +123,7 @@ def _has_new_events(state: ConsumerState, events: EventsInput) -> bool:
 
 
 def _with_new_ages(
-    state: ConsumerState, row: Consumer, view: StreamView, now: float
+    state: ConsumerState, row: Consumer, view: StreamView, now: float, limits: Limits
 ) -> ConsumerSignals | None:
     result, floor, deliveries = state.result, state.floor, state.deliveries
     if result is None or floor is None or deliveries is None:
@@ -146,7 +152,7 @@ def _with_new_ages(
     left = headroom_seconds(lag, stream.config)
     ratio = headroom_ratio(unfinished, stream) if view.near_limit else None
     if left is not None or ratio is not None or state.headroom is not None:
-        update_headroom(state, lowest_share(left, ratio, stream.config), now)
+        update_headroom(state, lowest_share(left, ratio, stream.config), now, limits)
     return replace(
         result,
         conditions=all_conditions(state) if state.ratios else state.conditions,

@@ -24,6 +24,7 @@ class Verdict(IntEnum):
 
 
 _SHARED = {
+    Condition.WORKERS_GONE: Verdict.NO_WORKER_PULLS,
     Condition.NOT_BOUND: Verdict.NO_WORKER_PULLS,
     Condition.NOTHING_FINISHED: Verdict.REDELIVERY_LOOP,
 }

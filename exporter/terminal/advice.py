@@ -37,6 +37,11 @@ ADVICE = {
         _INFO,
         "JetStreamConsumerStalled",
     ),
+    Condition.WORKERS_GONE: Advice(
+        "It was busy nearly all day, and now no worker pulls or is bound: all of them are down.",
+        _INFO,
+        "JetStreamConsumerStalled",
+    ),
     Condition.NOTHING_FINISHED: Advice(
         "The same messages are delivered again and again, and none is finished.",
         _INFO,

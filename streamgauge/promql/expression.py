@@ -178,8 +178,9 @@ class Expression:
         dropped = () if by is None else tuple(each for each in self.labels if each not in by)
         return Aggregation(function, self, dropped, without=True, replicas=True)
 
-    def top(self, count: int) -> Expression:
-        return Call("topk", self, before=(count,))
+    def top(self, count: int, *, apart: Labels = ()) -> Expression:
+        """`apart`: the labels that tell the ranked ones apart; those that share all others compete."""
+        return Call("topk", self, before=(count,), apart=apart)
 
     def absolute(self) -> Expression:
         return Call("abs", self)
@@ -473,6 +474,7 @@ class Call(Expression):
     after: tuple[Argument, ...] = ()
     added: Labels = ()
     removed: Labels = ()
+    apart: Labels = ()  # groups are `without` these
 
     @property
     def labels(self) -> Labels:
@@ -496,7 +498,8 @@ class Call(Expression):
         before = [_constant(value) for value in self.before]
         after = [_constant(value) for value in self.after]
         inner = _indented(self.inner.render(context))
-        return f"{self.function}({', '.join((*before, inner, *after))})"
+        groups = f" without {label_list(self.apart)} " if self.apart else ""
+        return f"{self.function}{groups}({', '.join((*before, inner, *after))})"
 
 
 def _constant(value: Argument) -> str:

@@ -18,7 +18,7 @@ SCRAPE = ("cluster", "namespace", "job")
 _IDENTITY = ("system", "account", "stream", "consumer", "server")
 _FUNCTIONS = {
     Kind.GAUGE: {
-        "last_over_time", "min_over_time", "max_over_time", "avg_over_time", "deriv", "changes",
+        "last_over_time", "min_over_time", "max_over_time", "avg_over_time", "deriv", "changes", "count_over_time",
         "predict_linear",
     },
     Kind.COUNTER: {"increase", "rate"},

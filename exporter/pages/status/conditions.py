@@ -11,7 +11,15 @@ from exporter.signals.results import Signals
 
 MAX_ROWS = 500
 _CRITICAL = frozenset(
-    {"no_leader", "losing_messages", "full", "ack_pending_full", "stalled", "nothing_finished"}
+    {
+        "no_leader",
+        "losing_messages",
+        "full",
+        "ack_pending_full",
+        "stalled",
+        "workers_gone",
+        "nothing_finished",
+    }
 )
 # States of work, not faults.
 _FINE = frozenset({"long_jobs", "back_pressure"})

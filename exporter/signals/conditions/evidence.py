@@ -8,6 +8,7 @@ from math import inf
 from msgspec import Struct
 
 from exporter.idle_schedule import IdleSchedule
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.delivery_stall import NO_WORKER_SECONDS
 from exporter.signals.window import Point
 
@@ -37,3 +38,5 @@ class Evidence(Struct, frozen=True, gc=False):
     rising_since: float | None = None  # it rose, but was not watched long enough to judge
     long_jobs_seconds: float = 0.0  # the owner: one message may take that long
     schedule: IdleSchedule | None = None  # the owner: when workers are expected
+    busy: bool = False  # had deliveries nearly all of the day before it waits
+    limits: Limits = DEFAULT_LIMITS

@@ -29,7 +29,9 @@ def judge(evidence: Evidence, held: Held) -> tuple[Held, Unjudged]:
     if evidence.push is not None:
         worker = Condition.NOT_BOUND if evidence.push else Condition.NO_WORKER_PULLS
         _note(found, worker, rules.no_worker_since(evidence))
-        if worker not in found:
+        if worker in found and evidence.busy:
+            found[Condition.WORKERS_GONE] = found[worker]
+        elif worker not in found:
             stalled = rules.stalled_since(evidence, held=Condition.STALLED in before)
             _note(found, Condition.STALLED, stalled)
         _judge_acks(found, evidence, before)

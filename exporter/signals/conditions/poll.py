@@ -8,6 +8,7 @@ from exporter.model import MALFORMED, Consumer
 from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.ack_floor import FloorState
 from exporter.signals.conditions.backlog_trend import MIN_SECONDS, BacklogTrend
+from exporter.signals.conditions.busy_hours import BusyHours
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.first_sight import floor_unmoved_since, undelivered_since
 from exporter.signals.conditions.judge import judge
@@ -54,11 +55,15 @@ def judge_poll(
 ) -> tuple[Evidence | None, Unjudged, Verdict]:
     """`before`: the row of the previous poll; `stalls` and `point`: of this one."""
     row = observation.row
+    if state.busy_hours is None:
+        state.busy_hours = BusyHours.since(point.at)
+    if before is not None and row.delivered_consumer_seq != before.delivered_consumer_seq:
+        state.busy_hours.note_delivery(point.at)
     _update_trend(state, observation.view, row, point, unfinished)
     state.work = next_work_state(state.work, before, row, point)
     if is_surely_well(state, row, before, stalls, point):
         return None, (), Verdict.OK
-    evidence = _gather(state, row, before, stalls, point, exhausted=exhausted)
+    evidence = _gather(state, observation, before, stalls, point, exhausted=exhausted)
     state.conditions, missing = judge(evidence, state.conditions)
     found = verdict(state.conditions, paused=row.paused, idle=is_idle(evidence))
     return evidence, missing, found
@@ -90,13 +95,14 @@ def is_surely_well(
 
 def _gather(
     state: ConsumerState,
-    row: Consumer,
+    observation: Observation,
     before: Consumer | None,
     stalls: Stalls,
     point: Point,
     *,
     exhausted: bool,
 ) -> Evidence:
+    row, limits = observation.row, observation.limits
     config = row.config
     floor, deliveries = stalls
     push = None if config is None else config.kind == "push"
@@ -104,12 +110,15 @@ def _gather(
     # No deadline is shorter. A push consumer that is not bound needs no learned one.
     if row.num_pending and not push and point.at - deliveries.since > deadline:
         deadline, unpulled = delivery_stall.no_worker_deadline(deliveries), deliveries.pulled
+    reachable, busy = row.push_bound if push else row.num_waiting > 0, False
+    if row.num_pending and not reachable and state.busy_hours is not None:
+        busy = state.busy_hours.share(deliveries.since) > limits.consumer_busy_ratio
     trend = state.trend
     # Positional, here and in other places: keyword arguments take twice as long, for every consumer.
     return Evidence(
         row.paused,
         push,
-        row.push_bound if push else row.num_waiting > 0,
+        reachable,
         row.num_pending,
         row.num_ack_pending,
         config.max_ack_pending if config else None,
@@ -128,6 +137,8 @@ def _gather(
         None if trend is None else _rising_since(trend, point.at),
         (config.notes.long_jobs or 0.0) if config else 0.0,
         config.notes.idle_schedule if config else None,
+        busy,
+        limits,
     )
 
 

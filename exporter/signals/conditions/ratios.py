@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from alerts import thresholds
 from exporter.model import Consumer, ConsumerConfig, StreamConfig
 from exporter.signals.ack_floor import exhausted_messages, gap_deliveries
 from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.words import Condition
 from exporter.signals.state import ConsumerState, Headroom, Observation
 from exporter.signals.window import Point, finished
@@ -40,6 +40,7 @@ class Shares(Struct, frozen=True, gc=False):
     headroom: float | None  # share of the retention that is left
     floor_exhausted: bool
     listening: bool  # nak advisories are received
+    limits: Limits = DEFAULT_LIMITS
 
 
 def update_ratios(state: ConsumerState, observation: Observation, shares: Shares) -> None:
@@ -51,14 +52,15 @@ def update_ratios(state: ConsumerState, observation: Observation, shares: Shares
         state.ratios = still_held(state.ratios, found)
 
 
-def update_headroom(state: ConsumerState, left: float | None, now: float) -> None:
+def update_headroom(
+    state: ConsumerState, left: float | None, now: float, limits: Limits = DEFAULT_LIMITS
+) -> None:
     """For a poll in which only ages changed."""
-    if state.headroom is None and (
-        left is None or left >= thresholds.RETENTION_HEADROOM_RATIO.value
-    ):
+    least = limits.retention_headroom_ratio
+    if state.headroom is None and (left is None or left >= least):
         return  # as for most consumers
     others = tuple(each for each in state.ratios if each[0] != Condition.HEADROOM_LOW)
-    found = (*others, *_of_headroom(state, left, now))
+    found = (*others, *_of_headroom(state, left, now, least))
     if found != state.ratios:
         state.ratios = still_held(state.ratios, found)
 
@@ -88,22 +90,23 @@ def _found(
 ) -> Iterator[tuple[str, float]]:
     now, first = shares.point.at, state.window.points[0]
     if shares.headroom is not None or state.headroom is not None:
-        yield from _of_headroom(state, shares.headroom, now)
+        least = shares.limits.retention_headroom_ratio
+        yield from _of_headroom(state, shares.headroom, now, least)
     if row.num_redelivered > row.num_ack_pending and exhausted_messages(row):
         yield Condition.MESSAGES_ABANDONED, now
     if shares.point.redeliveries > first.redeliveries:
         yield from _of_redeliveries(state, first, shares, config)
     if row.num_ack_pending:
-        yield from _of_unacked(row, config, now, exhausted=shares.floor_exhausted)
+        yield from _of_unacked(row, config, shares)
     if row.paused and row.num_pending:
         yield Condition.PAUSED_BACKLOG, now
 
 
 def _of_headroom(
-    state: ConsumerState, left: float | None, now: float
+    state: ConsumerState, left: float | None, now: float, least: float
 ) -> Iterator[tuple[str, float]]:
     """Low and falling, or nothing left. A consumer that stays far behind on purpose is not falling."""
-    if left is None or left >= thresholds.RETENTION_HEADROOM_RATIO.value:
+    if left is None or left >= least:
         state.headroom = None
         return
     trend = state.headroom
@@ -121,19 +124,20 @@ def _of_headroom(
 def _of_redeliveries(
     state: ConsumerState, first: Point, shares: Shares, config: ConsumerConfig
 ) -> Iterator[tuple[str, float]]:
-    point, held = shares.point, {word for word, _ in state.ratios}
+    point, limits, held = shares.point, shares.limits, {word for word, _ in state.ratios}
     deliveries = point.deliveries - first.deliveries
-    if deliveries < thresholds.DELIVERIES_LEAST.value:
+    if deliveries < limits.deliveries_least:
         return
     naks = point.naks - first.naks
-    late = _acks_are_late(state, point, config, held=Condition.ACKS_LATE in held)
+    most = limits.ack_wait_ratio * (config.ack_wait_seconds or 0.0)
+    late = _acks_are_late(state, point, most, held=Condition.ACKS_LATE in held)
     if late and not naks:
         yield Condition.ACKS_LATE, point.at
     if _is_worked_off(state, first, shares):
         return
-    if naks > _least(thresholds.NAK_RATIO.value, Condition.NAK_LOOP in held) * deliveries:
+    if naks > _least(limits.nak_ratio, Condition.NAK_LOOP in held) * deliveries:
         yield Condition.NAK_LOOP, point.at
-    least = _least(thresholds.REDELIVERY_RATIO.value, Condition.REDELIVERY_HIGH in held)
+    least = _least(limits.redelivery_ratio, Condition.REDELIVERY_HIGH in held)
     if not (late and not naks) and point.redeliveries - first.redeliveries > least * deliveries:
         yield Condition.REDELIVERY_HIGH, point.at
 
@@ -142,15 +146,14 @@ def _least(ratio: float, held: bool) -> float:
     return _HELD * ratio if held else ratio
 
 
-def _acks_are_late(state: ConsumerState, now: Point, config: ConsumerConfig, *, held: bool) -> bool:
+def _acks_are_late(state: ConsumerState, now: Point, most: float, *, held: bool) -> bool:
     """Little's law: mean time to ack = messages in flight / rate of deliveries."""
-    if not config.ack_wait_seconds:
+    if not most:
         return False
     points = (*state.window.points, now)
     in_flight = sum(before.unacked * (after.at - before.at) for before, after in pairwise(points))
     deliveries = now.deliveries - points[0].deliveries
-    limit = thresholds.ACK_WAIT_RATIO.value * config.ack_wait_seconds
-    return in_flight / deliveries > (_LATE_HELD * limit if held else limit)
+    return in_flight / deliveries > (_LATE_HELD * most if held else most)
 
 
 def _is_worked_off(state: ConsumerState, first: Point, shares: Shares) -> bool:
@@ -167,18 +170,19 @@ def _is_worked_off(state: ConsumerState, first: Point, shares: Shares) -> bool:
 
 
 def _of_unacked(
-    row: Consumer, config: ConsumerConfig, now: float, *, exhausted: bool
+    row: Consumer, config: ConsumerConfig, shares: Shares
 ) -> Iterator[tuple[str, float]]:
     most, gap = config.max_ack_pending, gap_deliveries(row)
-    windows = thresholds.ACK_FLOOR_GAP_WINDOWS.value
-    if not exhausted and (
-        gap > thresholds.ACK_FLOOR_GAP_DELIVERIES.value or (most and gap > windows * most)
+    limits, now = shares.limits, shares.point.at
+    if not shares.floor_exhausted and (
+        gap > limits.ack_floor_gap_deliveries
+        or (most and gap > limits.ack_floor_gap_windows * most)
     ):
         yield Condition.ACK_FLOOR_GAP_HIGH, now
     if (
         most
-        and most >= thresholds.ACK_PENDING_WINDOW_LEAST.value
-        and row.num_ack_pending >= thresholds.ACK_PENDING_RATIO.value * most
+        and most >= limits.ack_pending_window_least
+        and row.num_ack_pending >= limits.ack_pending_ratio * most
         and not config.thresholds.limit("outstanding-ack-critical")
     ):
         yield Condition.ACK_PENDING_HIGH, now

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from alerts import thresholds
 from exporter.signals.conditions.backlog_trend import MIN_SECONDS
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS, Point, finished
@@ -89,7 +88,7 @@ def finishes_nothing(evidence: Evidence) -> bool:
     """Hardly a delivery ends a message."""
     first, now = evidence.past[0], evidence.now
     deliveries = now.deliveries - first.deliveries
-    return finished(first, now) < thresholds.LOOP_FINISHED_RATIO.value * deliveries
+    return finished(first, now) < evidence.limits.loop_finished_ratio * deliveries
 
 
 def stalled_since(evidence: Evidence, *, held: bool) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from alerts import thresholds
 from exporter.model import Server
 from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 
 DOWN = "down"
 UNHEALTHY = "unhealthy"
@@ -15,12 +15,15 @@ CLOCK_OFF = "clock_off"
 
 
 def server_conditions(
-    before: Mapping[str, Held], servers: Iterable[Server], now: float
+    before: Mapping[str, Held],
+    servers: Iterable[Server],
+    now: float,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, Held]:
     """Of all servers, by name; `before`: those of the previous poll."""
     found = {}
     for server in servers:
-        held = still_held(before.get(server.name, ()), _found(server, now))
+        held = still_held(before.get(server.name, ()), _found(server, now, limits))
         if held:
             found[server.name] = held
     return found
@@ -33,25 +36,26 @@ def servers_down(conditions: Mapping[str, Held]) -> dict[str, float]:
     }
 
 
-def _found(server: Server, now: float) -> Iterator[tuple[str, float]]:
+def _found(server: Server, now: float, limits: Limits) -> Iterator[tuple[str, float]]:
     """The gravest first."""
     if not server.up:
         yield DOWN, now
         return
     if server.healthy is False:
         yield UNHEALTHY, now
-    if _is_high(server.storage_used, server.storage_max) or _is_high(
-        server.memory_used, server.memory_max
+    most = limits.server_storage_ratio
+    if _is_high(server.storage_used, server.storage_max, most) or _is_high(
+        server.memory_used, server.memory_max, most
     ):
         yield STORAGE_HIGH, now
     clock = server.clock
     if clock is not None:
         certain = abs(clock.offset_seconds) - clock.uncertainty_seconds
-        if certain > thresholds.CLOCK_OFFSET.value:
+        if certain > limits.clock_offset:
             yield CLOCK_OFF, now
 
 
-def _is_high(used: int | None, limit: int | None) -> bool:
+def _is_high(used: int | None, limit: int | None, most: float) -> bool:
     if used is None or not limit:
         return False
-    return used > thresholds.SERVER_STORAGE_RATIO.value * limit
+    return used > most * limit

@@ -7,10 +7,10 @@ from math import inf
 
 from msgspec import Struct, field
 
-from alerts import thresholds
 from exporter.model import MALFORMED, Replica, Stream, StreamConfig, StreamOrigin
 from exporter.signals.conditions.fill_trend import FillTrend
 from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.words import Reason, Unjudged
 from exporter.signals.events_input import StreamKey
 from exporter.signals.retention import size_ratios
@@ -44,6 +44,7 @@ class StreamFacts(Struct, frozen=True, gc=False):
     created: float | None = None
     last_stored: float | None = None
     origin_stored: OriginTime = lambda _: None  # when another stream last stored a message
+    limits: Limits = DEFAULT_LIMITS
 
 
 class StreamConditions(Struct, gc=False):
@@ -70,23 +71,23 @@ class StreamConditions(Struct, gc=False):
         if not row.up:
             yield NO_LEADER, facts.now
             return
-        full = self._is_full(row)
+        full = self._is_full(row, facts.limits)
         waits = full and self._is_back_pressure(row, facts.now)
         if full and not waits:
             yield FULL, facts.now if facts.last_stored is None else facts.last_stored
-        if _has_diverged(row, facts.divergence):
+        if _has_diverged(row, facts):
             yield DIVERGED, facts.now
         yield from _of_replicas(row, facts)
-        if self._is_filling(row, facts.now) and not full:
+        if self._is_filling(row, facts) and not full:
             yield FILLING, facts.now
         if waits:
             yield BACK_PRESSURE, facts.now
 
-    def _is_full(self, row: Stream) -> bool:
+    def _is_full(self, row: Stream, limits: Limits) -> bool:
         ratio = fill_ratio(row)
         if ratio is None:
             return False
-        limit = thresholds.STREAM_FULL_RATIO.value
+        limit = limits.stream_full_ratio
         was_full = any(word in (FULL, BACK_PRESSURE) for word, _ in self.held)
         return ratio >= (limit - _STAYS_FULL if was_full else limit)
 
@@ -101,15 +102,15 @@ class StreamConditions(Struct, gc=False):
             self.stored = (row.last_seq, -inf if first else now)
         return now - self.stored[1] <= _WAITING_SECONDS
 
-    def _is_filling(self, row: Stream, now: float) -> bool:
-        ratio, limit = fill_ratio(row), thresholds.STREAM_FILLING_RATIO.value
+    def _is_filling(self, row: Stream, facts: StreamFacts) -> bool:
+        ratio, limit = fill_ratio(row), facts.limits.stream_filling_ratio
         if ratio is None or ratio < _WORTH_A_TREND * limit:
             self.trend = None
             return False
         if self.trend is None:
             self.trend = FillTrend()
-        self.trend.note(now, ratio)
-        expected = self.trend.after(thresholds.STREAM_FILLING_HORIZON.value)
+        self.trend.note(facts.now, ratio)
+        expected = self.trend.after(facts.limits.stream_filling_horizon)
         return ratio > limit and expected is not None and expected >= 1.0
 
 
@@ -149,12 +150,12 @@ def fill_ratio(row: Stream) -> float | None:
     return max((ratio for _, ratio in size_ratios(row, config)), default=None)
 
 
-def _has_diverged(row: Stream, divergence: tuple[tuple[str, int], ...]) -> bool:
+def _has_diverged(row: Stream, facts: StreamFacts) -> bool:
     least = max(
-        thresholds.REPLICA_DIVERGENCE_MESSAGES.value,
-        thresholds.REPLICA_DIVERGENCE_RATIO.value * row.messages,
+        facts.limits.replica_divergence_messages,
+        facts.limits.replica_divergence_ratio * row.messages,
     )
-    return any(messages > least for _, messages in divergence)
+    return any(messages > least for _, messages in facts.divergence)
 
 
 def _of_replicas(row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
@@ -167,7 +168,7 @@ def _of_replicas(row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]
     contacts = [last for origin in row.origins if (last := _lost_contact(row, origin, facts))]
     if contacts:
         yield MIRROR_STALE, min(contacts)
-    most = _limit(row.config, "peer-lag-critical", thresholds.REPLICA_LAG.value)
+    most = _limit(row.config, "peer-lag-critical", facts.limits.replica_lag)
     if any(replica.lag > most and not replica.offline for replica in row.replicas):
         yield REPLICA_LAGGING, facts.now
 
@@ -189,7 +190,7 @@ def _lost_contact(row: Stream, origin: StreamOrigin, facts: StreamFacts) -> floa
     silence = origin.active_seconds
     if silence is None:  # no contact since it was created
         silence = 0.0 if facts.created is None else facts.now - facts.created
-    if silence <= _limit(row.config, "seen-critical", thresholds.SOURCE_SILENCE.value):
+    if silence <= _limit(row.config, "seen-critical", facts.limits.source_silence):
         return None
     last_contact, stored = facts.now - silence, facts.origin_stored(origin.name)
     return None if stored is not None and stored <= last_contact else last_contact

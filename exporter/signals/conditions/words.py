@@ -12,6 +12,7 @@ class Condition(StrEnum):
     LOSING_MESSAGES = "losing_messages"
     ACK_PENDING_FULL = "ack_pending_full"
     STALLED = "stalled"
+    WORKERS_GONE = "workers_gone"  # no worker, and busy before
     NOTHING_FINISHED = "nothing_finished"
     REDELIVERY_LOOP = "redelivery_loop"
     ACK_FLOOR_STUCK = "ack_floor_stuck"

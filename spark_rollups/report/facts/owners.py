@@ -48,8 +48,8 @@ class Owners:
             self.consumers.get((*stream, subject.consumer), {}) if subject.consumer else {},
             self.streams.get(stream, {}) if subject.stream else {},
         ):
-            if labels.get("owner_team") or labels.get("owner"):
-                return Owner(labels.get("owner_team", ""), labels.get("owner", ""))
+            if labels.get("owner_team") or labels.get("owner_name"):
+                return Owner(labels.get("owner_team", ""), labels.get("owner_name", ""))
         found = next((rule for rule in self.rules if _matches(rule, subject)), None)
         return Owner() if found is None else Owner(found.team, found.owner)
 

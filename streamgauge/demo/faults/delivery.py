@@ -15,7 +15,7 @@ class Outage(AbsenceFault):
     name = "outage"
     what = "the workers are gone: messages wait and no worker pulls"
     stream, consumer, place = "EMAILS", "sender", "EMAILS > sender"
-    # A consumer with traffic all day is paged as stalled: at the demo's speed after 50 minutes.
+    # A consumer with traffic all day is paged as stalled, once half a day of it was seen.
     alerts = ("ConsumerNoWorkerPulls", "ConsumerStalled")
     verdict = "no worker pulls"
     remedy = "starts the worker again"

@@ -13,6 +13,7 @@ from support.grafana.boards import BOARDS, FILES, Json, Target, panels, targets,
 from support.grafana.promql import Selector, grouping_labels, named_variables, parsed, selectors
 
 from alerts import thresholds
+from alerts.rules import RECORDINGS
 from dashboards import external_metrics
 from dashboards.boards.registry import all_boards
 from dashboards.panels.colours import Step
@@ -28,6 +29,8 @@ KINDS: Final = {
 LABELS: Final = {
     **{name: set(metric.labels) | {"job", "instance"} for name, metric in catalog.BY_NAME.items()},
     **{metric.name: set(metric.labels) for metric in external_metrics.ALL},
+    # The rules keep the labels of the scrape.
+    **{each.record: {*each.value.labels, "job"} for each in RECORDINGS},
 }
 GRAFANA_VARIABLES: Final = {"__rate_interval", "__interval", "__range"}
 LEGEND_LABEL: Final = re.compile(r"{{\s*(\w+)\s*}}")
@@ -67,6 +70,27 @@ def declared() -> list[tuple[str, Panel]]:
 def test_every_query_parses() -> None:
     for target in all_targets():
         parsed(target.expr)
+
+
+def test_every_recorded_series_is_one_of_our_rules() -> None:
+    shown = {each.name for each in external_metrics.ALL if ":" in each.name}
+    assert shown == {
+        each.record for each in RECORDINGS if ":worst" in each.record or ":busiest" in each.record
+    }
+
+
+def test_no_query_of_the_fleet_folds_every_consumer_at_every_step() -> None:
+    """Over hours only what is recorded, or exists while something is wrong."""
+    wrong = [
+        f"{target}: {selector.name}"
+        for target in targets("sg-fleet")
+        if not target.instant
+        for selector in selectors(target.expr)
+        if catalog.BY_NAME.get(selector.name) is not None
+        and {"consumer", "stream"} & {*catalog.BY_NAME[selector.name].labels}
+        and catalog.BY_NAME[selector.name] is not catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+    ]
+    assert wrong == []
 
 
 def test_every_metric_exists_and_has_the_labels_of_its_matchers() -> None:

@@ -94,7 +94,7 @@ def test_everything_that_the_rollups_use_is_kept() -> None:
     "name",
     ["go_goroutines", "up", "ALERTS", "scrape_duration_seconds", "streamgauge_request_duration_seconds",
      "streamgauge_poll_duration_seconds", "streamgauge_consumer_ack_floor_stream_seq",
-     "streamgauge_archive_samples_total", "streamgauge:consumer_busy:bool30m", "jetstream_stream_last_seq"],
+     "streamgauge_archive_samples_total", "streamgauge:consumer_lag_seconds:worst10", "jetstream_stream_last_seq"],
 )  # fmt: skip
 def test_what_no_report_reads_is_dropped(name: str) -> None:
     assert not kept(name)

@@ -211,3 +211,46 @@ async def test_delivery_events_reach_only_the_account(nats_server: NatsServer) -
         # Servers send neither delivery advisories nor actions to the system account.
         assert system.state.counts().advisories == {}
     assert worker_of(counts).naks == 1
+
+
+async def test_the_kinds_by_which_a_changed_configuration_shows(nats_server: NatsServer) -> None:
+    """ConfigurationChanged counts updated and deleted streams. A deleted consumer may be an ephemeral
+    one whose client ended, as on every system; polls show deleted durable ones."""
+    stream = {"name": "ORDERS", "subjects": ["orders.>"]}
+    update = {"durable_name": "worker", "ack_policy": "explicit", "max_ack_pending": 7}
+    ephemeral = {"ack_policy": "explicit", "inactive_threshold": 100_000_000}
+    changes = (
+        ("STREAM.UPDATE.ORDERS", {**stream, "max_msgs": 9}),
+        ("STREAM.UPDATE.ORDERS", {**stream, "max_msgs": 9}),
+        ("CONSUMER.DURABLE.CREATE.ORDERS.worker", {"stream_name": "ORDERS", "config": update}),
+        ("CONSUMER.DELETE.ORDERS.worker", None),
+        ("CONSUMER.CREATE.ORDERS", {"stream_name": "ORDERS", "config": ephemeral}),
+        ("STREAM.DELETE.ORDERS", None),
+    )
+    found: list[set[str]] = []
+    async with connected(nats_server) as client, listening(nats_server) as listener:
+        await make_orders(client)
+        before = (await all_received(listener.state, client, lambda _: True)).advisories
+        for subject, body in changes:
+            await request(client, subject, body)
+            expires = subject == "CONSUMER.CREATE.ORDERS"
+            ended = 2 if expires else 0  # consumers deleted until now
+            counts = await all_received(
+                listener.state,
+                client,
+                lambda now, least=ended: (
+                    now.advisories.get(("APP", "consumer_deleted"), 0) >= least
+                ),
+            )
+            seen = counts.advisories
+            grown = {key for key, number in seen.items() if number != before.get(key, 0)}
+            found.append({kind for _, kind in grown} - {"stream_created"})  # the end mark
+            before = seen
+    assert found == [
+        {"stream_updated"},
+        {"stream_updated"},  # nothing changed
+        set(),  # an updated consumer sends none
+        {"consumer_deleted"},
+        {"consumer_created", "consumer_deleted"},
+        {"stream_deleted"},
+    ]

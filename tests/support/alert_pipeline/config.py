@@ -79,7 +79,7 @@ class Tempo:
     def terms(self) -> RenderOptions:
         # Several polls must fit into a window, also when this machine has other things to do.
         timing = _PatientTiming(self.speed, 6.0 * POLL_SECONDS, self.least_wait)
-        chosen = thresholds.overridden(self.numbers, of_exporter=True)
+        chosen = thresholds.overridden(self.numbers)
         return RenderOptions(thresholds=chosen, timing=timing)
 
 

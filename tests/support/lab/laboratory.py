@@ -15,7 +15,8 @@ from support.nats.clock_proxy import WrongClock, nats_with_clock
 from support.nats.servers import APP, NatsCluster, NatsServer, connected, default_options
 from support.recordings.scenario import Api
 
-_NUMBERS: Final = ("dedupe_memory=1MiB", "replica_divergence_messages=5")
+_NUMBERS: Final = ("dedupe_memory=1MiB",)
+_THRESHOLDS: Final = "thresholds: {{replica_divergence_messages: 5}}\n"
 # Waits are a sixtieth, but longer than the exporter takes for its slowest requests.
 FAST: Final = Tempo(speed=60, least_wait=25.0, numbers=_NUMBERS)
 # For the short form: as fast as polls of two seconds allow.
@@ -47,7 +48,7 @@ async def laboratory(
         if clock is not None:
             proxy = nats_with_clock(nodes[0].ports.client, clock)
             urls = [await stack.enter_async_context(proxy)]
-        systems = EXPORTER + ACCOUNT_ALONE
+        systems = _THRESHOLDS + EXPORTER + ACCOUNT_ALONE
         watched = await stack.enter_async_context(
             pipeline(folder, urls, tempo, _POLL_TIMEOUT_SECONDS, systems)
         )

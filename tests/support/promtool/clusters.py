@@ -155,7 +155,7 @@ CLUSTERS = (
         every="1m",
         series={
             **_cluster("prod", "nats", dead=True),
-            _named(owner="ann", owner_team="billing", leader="n1"): 1,
+            _named(owner_name="ann", owner_team="billing", leader="n1"): 1,
         },
         checks=(Check("16m", "ConsumerNoWorkerPulls", (_OWNED,)),),
     ),
@@ -164,7 +164,7 @@ CLUSTERS = (
         every="1m",
         series={
             **_cluster("prod", "nats", dead=True),
-            _named(owner_team="billing", ignore="ConsumerNoWorkerPulls"): 1,
+            _named(owner_team="billing", owner_ignore="ConsumerNoWorkerPulls"): 1,
         },
         checks=(
             Check("16m", "ConsumerNoWorkerPulls"),

@@ -205,7 +205,7 @@ ABANDONED = Scenario(
     ),
 )  # fmt: skip
 
-_INFO = f'streamgauge_consumer_info{{{_of_consumer()},owner="ann",owner_team="payments",severity="warning"}}'
+_INFO = f'streamgauge_consumer_info{{{_of_consumer()},owner_name="ann",owner_team="payments",owner_severity="warning"}}'
 
 CAPPED = Scenario(
     "the owner's severity and team last through an outage",

@@ -12,6 +12,7 @@ from urllib.parse import quote_plus
 import yaml
 from support.promtool.alert_row import EPHEMERAL, PAUSED, Row, Series, Values, at
 
+from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
 from alerts.rule import Alert
@@ -173,8 +174,8 @@ def _exemptions(row: Row) -> Iterator[tuple[str, Series]]:
         yield "paused", PAUSED
         yield "ephemeral", EPHEMERAL
     if info := _info_of(row):
-        yield "muted", {f'{info}{{ignore="dupe-window-short,{row.alert}",leader="n1"}}': 1}
-        yield "all muted", {f'{info}{{ignore="all",leader="n1"}}': 1}
+        yield "muted", {f'{info}{{owner_ignore="dupe-window-short,{row.alert}",leader="n1"}}': 1}
+        yield "all muted", {f'{info}{{owner_ignore="all",leader="n1"}}': 1}
     yield from row.silent.items()
 
 
@@ -241,6 +242,10 @@ def _variant(
     age: float = FRESH,
 ) -> Iterator[dict[str, str]]:
     reported = {**series, "snapshot_age_seconds": age} if row.guarded else dict(series)
+    reported |= {
+        f'condition_threshold{{threshold="{name}"}}': thresholds.BY_NAME[name].value
+        for name in sorted(thresholds.OF_EXPORTER)
+    }
     gaps = {clock.missed_again} | ({clock.middle} if clock.wait else set()) if missed else set()
     for spec, values in reported.items():
         samples = notation(_settled(spec, values, clock), clock.moments(), gaps)

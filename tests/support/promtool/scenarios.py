@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import Pattern, Values, after, between, ramp
+from support.promtool.alert_row import Values, after, between, ramp
 from support.promtool.clusters import CLUSTERS
 from support.promtool.outages import OUTAGES
 from support.promtool.scenario import Check, Fires, Scenario
@@ -12,22 +12,10 @@ _K = 'system="prod",account="APP",stream="ORDERS"'
 _FRESH = {'streamgauge_snapshot_age_seconds{system="prod",instance="a"}': 5.0}
 
 
-def until(hours: float, per_minute: float, start: float = 0.0) -> Pattern:
-    """A counter that is constant in the end."""
-    return lambda at: per_minute * (min(max(at, start * HOUR), hours * HOUR) / 60 - start * 60)
-
-
-def nightly(at: float) -> float:
-    """Works through two hours a night."""
-    days, hour = divmod(at / HOUR, 24)
-    return 6000 * (days + min(max(hour - 2, 0), 2) / 2)
-
-
-def _consumer(name: str, deliveries: Values, stalls: float = 26) -> dict[str, Values]:
+def _consumer(name: str, stalls: float = 26) -> dict[str, Values]:
     k = f'{{{_K},consumer="{name}",instance="a"}}'
     waits = after(f"{stalls:g}h", 0, 100)
     return {
-        f"streamgauge_consumer_deliveries_total{k}": deliveries,
         f"streamgauge_consumer_num_pending{k}": waits,
         f"streamgauge_consumer_num_waiting{k}": 0,
         **_condition("consumer", "no_worker_pulls", f'consumer="{name}",instance="a"', stalls),
@@ -58,21 +46,25 @@ def _no_worker_pulls(name: str) -> Fires:
     return Fires(_of(name), "20m 0s;+100;", _link(name))
 
 
+_WORKERS_GONE = (
+    "streamgauge_consumer_condition_start_timestamp_seconds"
+    f'{{{_K},consumer="busy",instance="a",condition="workers_gone"}}'
+)
 NO_WORKER = Scenario(
     "a busy consumer without workers stalls, a nightly job does not",
     every="5m",
     series={
         **_FRESH,
-        **_consumer("busy", until(26, 60)),
-        **_consumer("nightly", nightly),
-        # Six hours old: too young to be known as busy.
-        **_consumer("new", until(26, 60, start=20)),
+        **_consumer("busy"),
+        # The exporter forgets the day before at its restart: an open page stays.
+        _WORKERS_GONE: between("26h", "35h", 26 * HOUR, None),
+        **_consumer("nightly"),
+        **_consumer("new"),
     },
     checks=(
         Check("26h10m", "ConsumerStalled"),
         Check("26h15m", "ConsumerStalled", (_stalled("15m 0s"),)),
         Check("30h", "ConsumerStalled", (_stalled("4h 0m 0s"),)),
-        # The day before the stall counts, not the day of it.
         Check("40h", "ConsumerStalled", (_stalled("14h 0m 0s"),)),
         Check("26h15m", "ConsumerNoWorkerPulls"),
         Check(

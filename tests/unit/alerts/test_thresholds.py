@@ -7,8 +7,11 @@ import re
 import pytest
 
 from alerts import thresholds
-from alerts.generate import ROOT
+from alerts.annotations import judged_by
 from alerts.quantity import Threshold, ThresholdError, Unit, format_duration, parse_duration
+from alerts.rule import Alert
+from alerts.rules import ALERTS
+from exporter.signals.conditions.limits import DEFAULT_LIMITS
 
 ERRORS = {
     "no value": ("stream_full_ratio", "stream_full_ratio: write it as name=value"),
@@ -93,14 +96,30 @@ def test_the_last_assignment_counts_and_the_rest_stay() -> None:
 
 def test_rules_cannot_change_what_the_exporter_judges_by() -> None:
     """Else the alert and the status page would disagree."""
-    read: set[str] = set()
-    for path in (ROOT / "exporter").rglob("*.py"):
-        read |= set(re.findall(r"\bthresholds\.([A-Z_]+)\.value", path.read_text(encoding="utf-8")))
-    names = {getattr(thresholds, name).name for name in read}
-    # An asset that is new for longer or shorter: the rules have their own check of it.
-    assert names - {thresholds.YOUNG_ASSET.name} == thresholds.OF_EXPORTER
-    with pytest.raises(ThresholdError, match=r"^replica_lag: the exporter judges by it"):
+    assert dict(DEFAULT_LIMITS.items()) == {
+        name: thresholds.BY_NAME[name].value for name in thresholds.OF_EXPORTER
+    }
+    reason = "the exporter judges by it: set thresholds.replica_lag in its configuration"
+    with pytest.raises(ThresholdError, match=f"^replica_lag: {reason}$"):
         thresholds.overridden(["replica_lag=5"])
+
+
+def test_no_rule_compares_with_a_default_of_the_exporter() -> None:
+    """The exporter may have another one: the rule reads it."""
+    wrong = {
+        (alert.name, each.name)
+        for alert in ALERTS
+        for each in alert.thresholds
+        if each.name in thresholds.OF_EXPORTER
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_text_prints_the_number_by_which_the_exporter_judges(alert: Alert) -> None:
+    for name in re.findall("<([a-z_]+)>", alert.description):
+        if name in thresholds.OF_EXPORTER:
+            assert judged_by(thresholds.BY_NAME[name]) in alert.description
 
 
 def test_a_wrong_default_is_refused_at_import() -> None:

@@ -110,7 +110,7 @@ def panel(board: dict[str, Any], title: str) -> dict[str, Any]:
         (("--out", "x", "--set", "redelivery_ratio"), "--set redelivery_ratio: write it as"),
         (("--out", "x", "--set", "rollup=1"), "did you mean rollup_age?"),
         (("--out", "x", "--set", "account_full_ratio=5m"), "account_full_ratio=5m: is not a ratio"),
-        (("--out", "x", "--set", "redelivery_ratio=0.2"), "the exporter judges by it"),
+        (("--out", "x", "--set", "redelivery_ratio=20"), "redelivery_ratio=20: is not a ratio"),
         (("--out", "x", "--uid-prefix", "a/b"), "--uid-prefix 'a/b': only letters"),
         (("--out", "x", "--uid-prefix", "a" * 40), "is longer than"),
         (("--out", "x", "--tag", ""), "--tag '': is not a tag"),

@@ -220,7 +220,7 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
             "consumer_info",
             "info||core|response|system account stream consumer durable kind ack_policy"
             " deliver_policy replay_policy filtered priority_policy flow_control leader replicas"
-            " owner owner_team severity ignore",
+            " owner_name owner_team owner_severity owner_ignore",
         ),
         ("stream_bytes", "gauge|bytes|core|response|system account stream"),
         ("stream_fill_ratio", "gauge|ratio|core|response|system account stream limit"),

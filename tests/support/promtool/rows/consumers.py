@@ -125,8 +125,8 @@ DELIVERY = (
         every="1m",
         onset="16m",
         aged=True,
-        values="16m 0s;+1m 40s;",
-        later="17m 0s;+1m 40s;",
+        values="+20%;16m 0s;+1m 40s;",
+        later="+20%;17m 0s;+1m 40s;",
     ),
     Row(
         "ConsumerRetentionHeadroomLow",
@@ -138,8 +138,8 @@ DELIVERY = (
         every="1m",
         onset="16m",
         aged=True,
-        values="16m 0s;",
-        later="17m 0s;",
+        values="+20%;16m 0s;",
+        later="+20%;17m 0s;",
     ),
     Row(
         "ConsumerEphemeralLeak",
@@ -229,7 +229,7 @@ ACKS = (
         every="1m",
         onset="31m",
         aged=True,
-        values="+11%;",
+        values="+50%;+11%;",
     ),
     Row(
         "ConsumerAckWaitTooShort",
@@ -253,7 +253,7 @@ ACKS = (
         onset="1m",
         lingers=True,
         silent={"nothing comes again": {"consumer_redelivery_ratio": 0}},
-        values="+11%;",
+        values="+50%;+11%;",
     ),
     Row(
         "ConsumerAckFloorStalled",

@@ -66,7 +66,7 @@ SPACE = (
         )
         for alert, word, onset, values, later in (
             ("StreamFull", "full", "5m15s", "5m 15s;+98.1%;", "5m 30s;+98.1%;"),
-            ("StreamFillingUp", "filling", "30m15s", "+98.1%;", "+98.1%;"),
+            ("StreamFillingUp", "filling", "30m15s", "+4h 0m 0s;+98.1%;", "+4h 0m 0s;+98.1%;"),
         )
     ),
     Row(

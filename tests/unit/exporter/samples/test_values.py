@@ -248,8 +248,8 @@ def test_owners_are_labels_of_the_info_series_only_where_they_are_set() -> None:
     }
     assert found == {
         "ORDERS": {
-            "owner": 'A "B"', "owner_team": "billing", "severity": "warning",
-            "ignore": "JetStreamStreamFull,no-ack", "back_pressure": "true",
+            "owner_name": 'A "B"', "owner_team": "billing", "owner_severity": "warning",
+            "owner_ignore": "JetStreamStreamFull,no-ack", "back_pressure": "true",
             "idempotent_writers": "true",
         },
         "PLAIN": {},

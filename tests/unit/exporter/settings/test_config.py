@@ -12,6 +12,7 @@ from exporter.metric import Level
 from exporter.settings.addresses import without_credentials
 from exporter.settings.config import ExporterSettings, SystemSettings
 from exporter.settings.options import read_options
+from exporter.signals.conditions.limits import DEFAULT_LIMITS
 from streamgauge.serving.logs import LogFormat
 from streamgauge.serving.settings.loader import Secret, SettingsError
 from streamgauge.serving.settings.server import host_and_port
@@ -32,6 +33,20 @@ ERRORS = {
     "a duration without a unit": (
         "interval: 15",
         "interval: 15 is not a duration (write it like 15s or 1m30s)",
+    ),
+    "a threshold that is no ratio": (
+        "thresholds: {redelivery_ratio: 10}",
+        "thresholds.redelivery_ratio: 10 is not a ratio above 0 and up to 1, like 0.8",
+    ),
+    "a threshold of the rules": (
+        "thresholds: {no_worker: 10m}",
+        "thresholds: line 1: unknown key (known: "
+        + ", ".join(n for n, _ in DEFAULT_LIMITS.items())
+        + ")",
+    ),
+    "a warning after its page": (
+        "thresholds: {stream_filling_ratio: 0.99}",
+        "thresholds.stream_filling_ratio: is not below stream_full_ratio",
     ),
     "a duration that is none": (
         "systems: [{timeout: 5x}]",

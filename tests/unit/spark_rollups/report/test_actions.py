@@ -157,7 +157,7 @@ def test_the_owner_is_in_the_metadata_of_the_consumer_its_stream_or_the_settings
     rollups.gauge(c.STREAM_INFO, BOTH, 1, labels={"owner_team": "orders"}, **STREAM)
     report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
     assert report.actions[0].owner.text == "team orders"
-    own = {"owner_team": "billing", "owner": "anna"}
+    own = {"owner_team": "billing", "owner_name": "anna"}
     rollups.gauge(c.CONSUMER_INFO, BOTH, 1, labels=own, **CONSUMER)
     assert actions(rollups)[0].owner.text == "anna, team billing"
 

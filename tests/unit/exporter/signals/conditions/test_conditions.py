@@ -261,6 +261,18 @@ TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
         Verdict.OK,
     ),
     (
+        "messages wait, no client requests, and it was busy all day",
+        evidence(num_pending=5, reachable=False, undelivered=15.0, busy=True),
+        {"workers_gone": 15.0, "no_worker_pulls": 15.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "a push consumer that was busy has no subscriber",
+        evidence(num_pending=5, push=True, reachable=False, undelivered=15.0, busy=True),
+        {"workers_gone": 15.0, "not_bound": 15.0},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
         "messages wait, no client requests",
         evidence(num_pending=5, reachable=False, undelivered=15.0),
         {"no_worker_pulls": 15.0},
