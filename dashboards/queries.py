@@ -40,6 +40,7 @@ FETCHED_SELDOM = (
     catalog.CONSUMER_PULLS,
 )
 _STEADY_SECONDS = 300
+_LOOKBACK = "5m"
 
 
 def variable_matcher(name: str, *, or_empty: bool = False) -> Matcher:
@@ -136,6 +137,10 @@ class Scope:
         return self.selector(gauge, fixed, offset=offset).max_by(*identity(gauge))
 
     # --- ranking over the shown range: the same set of series at every step -----------------------
+
+    def at_end(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
+        """The value at the end of the shown range, read once: for settings of many assets."""
+        return self._over_time("last_over_time", gauge, _LOOKBACK, fixed, at_end=True)
 
     def peak(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
         return self._over_time("max_over_time", gauge, SHOWN_RANGE, fixed, at_end=True)

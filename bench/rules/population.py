@@ -104,7 +104,11 @@ def _unwell(consumer: dict[str, str], index: int) -> Iterator[Series]:
     word, alert = (*_CONDITIONS.items(),)[index % len(_CONDITIONS)]
     start = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS.name
     yield Series(start, {**consumer, "condition": word}, time.time() - 7 * 3600, 0.0, True)
-    fires = {"alertname": f"JetStreamConsumer{alert}", "alertstate": "firing", "severity": "warning"}
+    fires = {
+        "alertname": f"JetStreamConsumer{alert}",
+        "alertstate": "firing",
+        "severity": "warning",
+    }
     named = {label: value for label, value in consumer.items() if label != "instance"}
     yield Series("ALERTS", named | fires | {"team": "unassigned"}, 1.0, 0.0, True)
 

@@ -162,9 +162,9 @@ def _spreads(limits: Limits) -> tuple[Panel, ...]:
 
 def _consequences() -> tuple[Panel, ...]:
     off = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute().max_by("system")
-    window = (_q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS) > 0).min_by("system")
-    ack_wait = (_q.now(c.CONSUMER_ACK_WAIT_SECONDS) > 0).min_by("system")
-    max_age = (_q.now(c.STREAM_MAX_AGE_SECONDS) > 0).min_by("system")
+    window = (_q.at_end(c.STREAM_DUPLICATE_WINDOW_SECONDS) > 0).min_by("system")
+    ack_wait = (_q.at_end(c.CONSUMER_ACK_WAIT_SECONDS) > 0).min_by("system")
+    max_age = (_q.at_end(c.STREAM_MAX_AGE_SECONDS) > 0).min_by("system")
     return (
         _share("Offset in duplicate window", off.over(window),
                "the shortest duplicate window of all streams"),

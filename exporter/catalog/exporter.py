@@ -80,10 +80,9 @@ CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
     labels=(*SYSTEM, "condition", "reason"),
     purpose="For an operator who wants to know what the exporter cannot see.")
 CONDITION_THRESHOLD = _exporter("condition_threshold",
-    "Threshold by which the exporter judges conditions (its setting `thresholds`); seconds, ratios "
+    "Threshold by which the exporter judges conditions (its setting thresholds): seconds, ratios "
     "or numbers.",
-    labels=(*SYSTEM, "threshold"),
-    purpose="For the texts of alerts, and an operator who compares two exporters.")
+    labels=(*SYSTEM, "threshold"))
 IGNORED_ASSETS = _exporter("ignored_assets",
     "Streams and consumers whose owner mutes alerts or audit checks in the metadata "
     "(io.streamgauge.ignore).",

@@ -18,6 +18,7 @@ from support.grafana.stack import JOB, SYSTEM, Stage, stage
 from support.nats.servers import connected
 from support.waiting import until
 
+from dashboards import external_metrics
 from dashboards.panels.colours import UNHEALTHY
 from exporter import catalog
 from exporter.metric import Origin
@@ -56,6 +57,7 @@ METRICS_EXCUSED: Final = {
     catalog.FORECAST_FILE_SUCCESS.name: "no forecast file is configured here",
     catalog.STREAM_MAX_CONSUMERS.name: "no stream here limits its consumers",
     catalog.CONSUMER_REDELIVERY_CAUSE.name: "needs redeliveries that were watched for a while",
+    external_metrics.REDELIVERY_OF_WORST.name: "present only while messages are redelivered",
     catalog.STREAM_DEDUPE_EXACT.name: "needs a round of publish accounting",
 }
 

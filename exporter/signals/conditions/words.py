@@ -12,10 +12,10 @@ class Condition(StrEnum):
     LOSING_MESSAGES = "losing_messages"
     ACK_PENDING_FULL = "ack_pending_full"
     STALLED = "stalled"
-    WORKERS_GONE = "workers_gone"  # no worker, and busy before
     NOTHING_FINISHED = "nothing_finished"
     REDELIVERY_LOOP = "redelivery_loop"
     ACK_FLOOR_STUCK = "ack_floor_stuck"
+    WORKERS_GONE = "workers_gone"  # no worker, and busy before
     NO_WORKER_PULLS = "no_worker_pulls"
     NOT_BOUND = "not_bound"
     FALLING_BEHIND = "falling_behind"

@@ -367,8 +367,38 @@ NEW_PROMETHEUS = Scenario(
     ),
 )
 
+_STORAGE = 'system="prod",server="n1",instance="a"'
+SETTINGS = Scenario(
+    "rules follow the thresholds of the exporter's settings",
+    every="1m",
+    series={
+        **_FRESH,
+        'streamgauge_condition_threshold{system="prod",threshold="server_storage_ratio",instance="a"}': after(
+            "20m", 0.9, 0.5
+        ),
+        f"streamgauge_server_storage_used_bytes{{{_STORAGE}}}": 60,
+        f"streamgauge_server_storage_max_bytes{{{_STORAGE}}}": 100,
+    },
+    checks=(
+        Check("20m", "ServerStorageHigh"),
+        Check("34m", "ServerStorageHigh"),
+        Check(
+            "35m",
+            "ServerStorageHigh",
+            (
+                Fires(
+                    {"system": "prod", "server": "n1", "limit": "storage"},
+                    "60%;",
+                    "sg-capacity?orgId=1&var-system=prod",
+                ),
+            ),
+        ),
+    ),
+)
+
 SCENARIOS = (
     *OUTAGES,
+    SETTINGS,
     *CLUSTERS,
     NO_WORKER,
     PAUSED,

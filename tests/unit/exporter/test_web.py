@@ -42,6 +42,7 @@ OWN = {
         "series",
         "series_dropped",
         "snapshot_age_seconds",
+        "condition_threshold",
     )
 }
 

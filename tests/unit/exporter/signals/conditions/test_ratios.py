@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Snapshot, Thresholds
+from exporter.signals.conditions.limits import Limits
 from exporter.signals.conditions.ratios import Shares, lowest_share, update_headroom, update_ratios
 from exporter.signals.conditions.words import Condition
 from exporter.signals.engine import SignalState
@@ -40,7 +41,7 @@ def words(
         NOW, values["deliveries"], values["redeliveries"], 0, 0, 0, None, values["naks"], 0,
         values["unacked"],
     )  # fmt: skip
-    rest = {"headroom": None, "floor_exhausted": False, "listening": True}
+    rest = {"headroom": None, "floor_exhausted": False, "listening": True, "limits": Limits()}
     rest |= {k: v for k, v in (shares or {}).items() if k in rest}
     polled = consumer(config=consumer_config(**(config or {})), **row)
     observation = Observation(polled, None, NOW, NO_EVENTS, {})  # type: ignore[arg-type]
@@ -160,6 +161,27 @@ def test_the_headroom_is_low_while_it_falls() -> None:
 def test_a_consumer_that_stays_far_behind_is_not_falling() -> None:
     assert headrooms(0.1, 0.1, 0.12, 0.11) == [None, None, None, 300.0]
     assert headrooms(0.1, 0.05, 0.05, 0.05) == [None, 300.0, None, None]
+
+
+OFTEN = {"deliveries": 9000, "redeliveries": 8700, "naks": 8700}
+
+
+@pytest.mark.parametrize(
+    ("limit", "shares", "row", "word"),
+    [
+        (Limits(redelivery_ratio=0.2), {"redeliveries": 101}, {}, "redelivery_high"),
+        (Limits(deliveries_least=2000), {"redeliveries": 101}, {}, "redelivery_high"),
+        (Limits(nak_ratio=0.99), OFTEN, {}, "nak_loop"),
+        (Limits(ack_pending_ratio=0.9), {}, {"num_ack_pending": 850}, "ack_pending_high"),
+        (Limits(ack_pending_window_least=2000), {}, {"num_ack_pending": 850}, "ack_pending_high"),
+    ],
+)
+def test_the_settings_of_the_exporter_decide(
+    limit: Limits, shares: dict[str, Any], row: dict[str, Any], word: str
+) -> None:
+    config = {"max_ack_pending": 1000}
+    assert word in words(shares, config=config, **row)
+    assert word not in words({**shares, "limits": limit}, config=config, **row)
 
 
 def test_with_nothing_left_it_lasts() -> None:

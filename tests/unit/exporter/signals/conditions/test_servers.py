@@ -9,6 +9,7 @@ from support.exporter.models import NOW, server
 
 from exporter import catalog
 from exporter.model import ClockEstimate
+from exporter.signals.conditions.limits import Limits
 from exporter.signals.conditions.servers import server_conditions
 
 
@@ -36,6 +37,15 @@ def test_each_condition_holds_at_its_threshold_and_not_just_below(
     found = server_conditions({}, [server(**changes)], NOW)
     assert found == ({"n1": tuple((word, NOW) for word in expected)} if expected else {})
     assert expected == tuple(word for word in catalog.SERVER_CONDITIONS if word in expected)
+
+
+def test_the_settings_of_the_exporter_decide() -> None:
+    full = server(storage_used=91, storage_max=100)
+    wide = Limits(server_storage_ratio=0.95, clock_offset=2.0)
+    assert server_conditions({}, [full], NOW, wide) == {}
+    ahead = server(clock=ClockEstimate(-1.6, 0.5, 1.0))
+    assert server_conditions({}, [ahead], NOW, wide) == {}
+    assert server_conditions({}, [full, ahead], NOW) != {}
 
 
 def test_a_condition_keeps_its_start_until_it_ends() -> None:
