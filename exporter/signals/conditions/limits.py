@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 from alerts import thresholds as t
 from alerts.quantity import Threshold, ThresholdError
-from streamgauge.serving.settings.loader import Duration, InvalidSettingError, setting
+from streamgauge.serving.settings.declaration import setting
+from streamgauge.serving.settings.durations import Duration
+from streamgauge.serving.settings.errors import InvalidSettingError
 
 
 def _of(threshold: Threshold) -> tuple[float, str]:
