@@ -1,6 +1,7 @@
 """Advisories of real servers against a known truth: who nakked, termed, gave up, restored."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -213,13 +214,17 @@ async def test_delivery_events_reach_only_the_account(nats_server: NatsServer) -
     assert worker_of(counts).naks == 1
 
 
+def deleted(least: int) -> Callable[[EventCounts], bool]:
+    return lambda seen: seen.advisories.get(("APP", "consumer_deleted"), 0) >= least
+
+
 async def test_the_kinds_by_which_a_changed_configuration_shows(nats_server: NatsServer) -> None:
     """ConfigurationChanged counts updated and deleted streams. A deleted consumer may be an ephemeral
     one whose client ended, as on every system; polls show deleted durable ones."""
     stream = {"name": "ORDERS", "subjects": ["orders.>"]}
     update = {"durable_name": "worker", "ack_policy": "explicit", "max_ack_pending": 7}
     ephemeral = {"ack_policy": "explicit", "inactive_threshold": 100_000_000}
-    changes = (
+    changes: tuple[tuple[str, dict[str, Any] | None], ...] = (
         ("STREAM.UPDATE.ORDERS", {**stream, "max_msgs": 9}),
         ("STREAM.UPDATE.ORDERS", {**stream, "max_msgs": 9}),
         ("CONSUMER.DURABLE.CREATE.ORDERS.worker", {"stream_name": "ORDERS", "config": update}),
@@ -233,16 +238,8 @@ async def test_the_kinds_by_which_a_changed_configuration_shows(nats_server: Nat
         before = (await all_received(listener.state, client, lambda _: True)).advisories
         for subject, body in changes:
             await request(client, subject, body)
-            expires = subject == "CONSUMER.CREATE.ORDERS"
-            ended = 2 if expires else 0  # consumers deleted until now
-            counts = await all_received(
-                listener.state,
-                client,
-                lambda now, least=ended: (
-                    now.advisories.get(("APP", "consumer_deleted"), 0) >= least
-                ),
-            )
-            seen = counts.advisories
+            least = 2 if subject == "CONSUMER.CREATE.ORDERS" else 0  # it expires
+            seen = (await all_received(listener.state, client, deleted(least))).advisories
             grown = {key for key, number in seen.items() if number != before.get(key, 0)}
             found.append({kind for _, kind in grown} - {"stream_created"})  # the end mark
             before = seen

@@ -41,7 +41,8 @@ def words(
         NOW, values["deliveries"], values["redeliveries"], 0, 0, 0, None, values["naks"], 0,
         values["unacked"],
     )  # fmt: skip
-    rest = {"headroom": None, "floor_exhausted": False, "listening": True, "limits": Limits()}
+    rest: dict[str, Any] = {"headroom": None, "floor_exhausted": False, "listening": True}
+    rest["limits"] = Limits()
     rest |= {k: v for k, v in (shares or {}).items() if k in rest}
     polled = consumer(config=consumer_config(**(config or {})), **row)
     observation = Observation(polled, None, NOW, NO_EVENTS, {})  # type: ignore[arg-type]
