@@ -37,6 +37,7 @@ OTHERS: Final = {
     "reconnect": ("bench.reconnect",),
     "rules": ("bench.rules.compare",),
     "report": ("bench.report",),
+    "soak": ("bench.soak",),
 }
 _EPILOG: Final = """\
 Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.

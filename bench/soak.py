@@ -1,0 +1,124 @@
+"""Memory and descriptors of an exporter over a long run in which consumers come and go."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import nats
+from nats.js.api import ConsumerConfig
+
+from bench.big_server import BigServer, Size, big_server
+from bench.population import stream_name
+from bench.process import child, cpu_seconds, free_port, peak_bytes, python
+from bench.scrape_cost import scrape
+from bench.table import megabytes, show
+
+_SOURCES: Final = ("system", "account")
+_SCRAPE_SECONDS: Final = 5.0
+_ROWS: Final = 10
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    minutes: float
+    resident: int
+    descriptors: int
+    scrape: float  # seconds
+
+
+async def soak(big: BigServer, source: str, minutes: float, interval: str) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    address = big.address("sys" if source == "system" else "app")
+    argv = python("-m", "streamgauge.cli", "exporter", "--nats", address, "--source", source,
+                  "--web.listen-address", f"127.0.0.1:{port}", "--interval", interval)  # fmt: skip
+    started, readings = time.monotonic(), list[Reading]()
+    async with (
+        child(*argv) as process,
+        aiohttp.ClientSession(auto_decompress=False) as session,
+        _churn(big) as changes,
+    ):
+        while (passed := (time.monotonic() - started) / 60) < minutes:
+            await asyncio.sleep(_SCRAPE_SECONDS)
+            try:
+                one = await scrape(session, url + "/metrics")
+            except aiohttp.ClientConnectorError:
+                continue  # it is starting
+            page = await scrape(session, url + "/")
+            readings.append(_reading(process.pid, passed, max(one.whole, page.whole)))
+        cpu, peak = cpu_seconds(process.pid), peak_bytes(process.pid)
+    step = max(1, len(readings) // _ROWS)
+    rows = [
+        (f"{each.minutes:.1f} min", megabytes(each.resident), str(each.descriptors),
+         f"{each.scrape * 1000:.0f} ms")
+        for each in [*readings[::step], readings[-1]]
+    ]  # fmt: skip
+    show(f"{source}: {big.size}, {next(changes)} consumers recreated, peak {megabytes(peak)}, "
+         f"CPU {cpu / minutes:.1f} s a minute",
+         ("after", "resident", "descriptors", "slowest response"), rows)  # fmt: skip
+
+
+def _reading(pid: int, minutes: float, seconds: float) -> Reading:
+    process = Path(f"/proc/{pid}")
+    pages = int((process / "statm").read_text().split()[1])
+    descriptors = sum(1 for _ in (process / "fd").iterdir())
+    return Reading(minutes, pages * _PAGE_BYTES, descriptors, seconds)
+
+
+@asynccontextmanager
+async def _churn(big: BigServer) -> AsyncIterator[itertools.count[int]]:
+    """Recreates consumers and moves messages all the time; yields the number of changes."""
+    changes = itertools.count()
+
+    async def change() -> None:
+        client = await nats.connect(big.address("app"))
+        try:
+            js = client.jetstream()
+            for number in itertools.cycle(range(big.size.streams)):
+                name = f"short-lived-{next(changes)}"
+                await js.add_consumer(
+                    stream_name(number), ConsumerConfig(durable_name=name, mem_storage=True)
+                )
+                await js.publish(f"events.{number:05d}.a", b"x")
+                await js.delete_consumer(stream_name(number), name)
+                await asyncio.sleep(0.05)
+        finally:
+            await client.close()
+
+    task = asyncio.create_task(change())
+    try:
+        yield changes
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _measure(words: argparse.Namespace) -> None:
+    async with big_server(Size(words.streams, words.consumers)) as big:
+        for source in words.source:
+            await soak(big, source, words.minutes, words.interval)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument("--consumers", type=int, default=10, help="on each stream")
+    parser.add_argument("--interval", default="5s")
+    parser.add_argument("--source", nargs="+", default=list(_SOURCES), choices=_SOURCES)
+    asyncio.run(_measure(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
