@@ -50,6 +50,8 @@ SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SCRAPED: Final = {"job", "instance"}
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
 LONGEST: Final = 120
+# Of the system and account of the alert, and of its system account.
+CONTEXTS: Final = {"user": "SYSTEM.ACCOUNT", "system": "SYSTEM.SYS", "-": None}
 
 
 @cache
@@ -171,6 +173,38 @@ def test_every_nats_command_is_one_that_the_cli_has(page: Document) -> None:
     for words in commands(page):
         if words[0] == "nats":
             assert nats_cli().complaint(words[1:]) is None, " ".join(words)
+
+
+def context_of(words: list[str]) -> str | None:
+    """The context that the command names."""
+    return next((value for flag, value in pairwise(words) if flag == "--context"), None)
+
+
+def needed_context(words: list[str]) -> str | None:
+    if any(word.startswith("$JS.API.META.") for word in words):
+        return CONTEXTS["system"]
+    return CONTEXTS[nats_cli().scope(words[1:])]
+
+
+@with_index
+def test_every_nats_command_names_the_context_it_needs(page: Document) -> None:
+    for block in page.blocks("sh"):
+        for words in programs_called(block):
+            if words[0] == "nats":
+                assert context_of(words) == needed_context(words), " ".join(words)
+
+
+@each_runbook
+def test_a_command_for_replicas_says_what_holds_for_one(runbook: Document) -> None:
+    meaning, steps = runbook.section("Meaning").text, runbook.section("Mitigation").text
+    for step in re.split(r"^(?=\d+\. )", steps, flags=re.MULTILINE):
+        for words in (words for block in SHELL.findall(step) for words in programs_called(block)):
+            if words[2:3] != ["cluster"]:
+                continue
+            if words[1] == "server":
+                assert "JetStreamMeta" in runbook.path.stem or "In a cluster" in step, step
+            else:
+                assert "R1" in meaning + step, f"what holds for R1? {step}"
 
 
 @with_index
@@ -296,6 +330,23 @@ def test_the_checks_above_see_something() -> None:
 def test_a_command_that_the_cli_lacks_is_found(command: str, fault: str | None) -> None:
     (words,) = programs_called(command)
     assert nats_cli().complaint(words[1:]) == fault
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        ("nats stream info S", "SYSTEM.ACCOUNT"),
+        ("nats server check stream --stream S", "SYSTEM.ACCOUNT"),
+        ("nats server stream-check --stream S", "SYSTEM.SYS"),
+        ("nats auth account push A", "SYSTEM.SYS"),
+        ("nats request '$JS.API.META.RESCUE' '{}'", "SYSTEM.SYS"),
+        ("nats context ls", None),
+    ],
+)
+def test_the_needed_context_follows_from_the_command(command: str, needed: str | None) -> None:
+    (words,) = programs_called(command)
+    assert needed_context(words) == needed
+    assert context_of([*words, "--context", "OTHER"]) == "OTHER"
 
 
 def test_commands_are_found_wherever_a_shell_would_run_them() -> None:

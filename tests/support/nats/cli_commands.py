@@ -20,6 +20,7 @@ class Command:
     arguments: tuple[str, ...]  # "<stream>" must be there, "[<stream>]" may be
     flags: frozenset[str]
     is_group: bool
+    scope: str  # "system": it needs the system account; "user"; "-": it needs no server
 
     def takes(self, count: int) -> bool:
         needed = sum(argument.startswith("<") for argument in self.arguments)
@@ -49,6 +50,10 @@ class Cli:
             wanted = " ".join(command.arguments) or "nothing"
             return f"{' '.join(path)} takes {wanted}, not {' '.join(arguments) or 'nothing'}"
         return None
+
+    def scope(self, words: Sequence[str]) -> str:
+        """Whose user `nats <words>` needs."""
+        return self.commands[self._resolve(words)[0]].scope
 
     def _resolve(self, words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]:
         path: tuple[str, ...] = ()
@@ -84,11 +89,11 @@ def nats_cli() -> Cli:
         elif line.startswith("# global flags\t"):
             global_flags = _flags(line.partition("\t")[2])
         elif not line.startswith("#"):
-            name, aliases, arguments, flags = line.split("\t")
+            name, aliases, arguments, flags, scope = line.split("\t")
             path = tuple(name.split())
             group = arguments == "group"
             listed = () if arguments in ("group", "-") else tuple(arguments.split())
-            commands[path] = Command(listed, _flags(flags), group)
+            commands[path] = Command(listed, _flags(flags), group, scope)
             for known in (path[-1], *re.findall(r"[\w-]+", aliases.lstrip("-"))):
                 names[path[:-1], known] = path[-1]
     return Cli(version, global_flags, commands, names)
