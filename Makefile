@@ -7,9 +7,10 @@ READY := $(VENV)/.ready
 CHART := deploy/helm/streamgauge
 # Most tests wait for servers; each has its own on ports of its own.
 PARALLEL := --numprocesses 3 --dist worksteal
-# What `make test-long PART=...` runs.
+# What `make test-long PART=...` runs. The alerts wait most: more workers, not more load.
 PART_signals := tests/integration/signals tests/integration/sources tests/integration/events
 PART_alerts := tests/promtool tests/e2e tests/lab tests/contract/alerts
+PARALLEL_alerts := --numprocesses 6 --dist worksteal
 PART_archive := tests/integration/archive tests/unit/archive
 PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
 PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
@@ -41,7 +42,7 @@ test-fast: $(READY) ## what needs no server, no Java and no browser, in under a 
 test-long: $(READY) ## every server version, longer workloads; PART=signals|alerts|archive|spark|look|security|release
 	@test -z '$(PART)' || test -n '$(PART_$(PART))' || { echo "make: no PART $(PART)"; exit 2; }
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
-	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(PARALLEL) $(PART_$(PART))
+	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(or $(PARALLEL_$(PART)),$(PARALLEL)) $(PART_$(PART))
 
 fuzz: $(READY) ## a million altered responses and requests, at most half an hour; ARGS="--seed 7 --minutes 5"
 	@PYTHONPATH=tests $(BIN)/python -m support.fuzz $(ARGS)

@@ -14,6 +14,7 @@ from exporter.polling.one_shot import run_once
 from exporter.polling.supervisor import Reload, Supervisor
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
+from exporter.tempo import SPEED, VARIABLE
 from exporter.web import make_app
 from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.logs import configure_logs, event
@@ -63,6 +64,9 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         stopping = _signals(supervisor)
         event(logger, logging.INFO, "serving", listen=server.url, systems=len(settings.systems),
               version=VERSION, settings=options.source)  # fmt: skip
+        if SPEED > 1:
+            event(logger, logging.WARNING, "windows are shorter than in production", speed=SPEED,
+                  variable=VARIABLE)  # fmt: skip
         if not is_loopback(settings.web.listen_address) and not web_config.current.users:
             event(logger, logging.INFO, "no authentication, every client that reaches this address "
                   "can read: set web.config_file",

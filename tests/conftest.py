@@ -2,12 +2,14 @@
 
 import inspect
 import logging
+import os
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
+from support.dealing import dealt
 from support.nats.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
 from streamgauge.demo.processes.program_cache import ProgramMissingError
@@ -34,6 +36,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(only_in_the_long_run)
     # Spark runs once at a time: begun last, its tests would be a long tail on one worker.
     items.sort(key=lambda item: "spark" not in item.keywords)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if long_run() and workers > 1:
+        items[:] = dealt(items, longest_seconds, workers)
+
+
+def longest_seconds(item: pytest.Item) -> float:
+    """The time limit of a long test. Those of Spark wait for each other: they keep their order."""
+    limit = item.get_closest_marker("timeout")
+    is_long = item.get_closest_marker("long") and "spark" not in item.keywords
+    return float(limit.args[0]) if limit and is_long else 0.0
 
 
 @pytest.hookimpl(wrapper=True)

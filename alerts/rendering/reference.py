@@ -42,7 +42,7 @@ streamgauge alerts render --runbooks https://wiki.example.net/nats --dashboards 
 streamgauge alerts thresholds                              # the thresholds for --set
 ```
 
-Without `--runbooks` and `--dashboards`, the alerts link to pages of the exporter: its runbooks, and the boards of `web.grafana_url` or its status page. Their address is `web.external_url`, else the scraped one. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute.
+Without `--runbooks` and `--dashboards`, the alerts link to pages of the exporter: its runbooks, and the boards of `web.grafana_url` or its status page. Their address is `web.external_url`, else the scraped one. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute; `STREAMGAUGE_SPEED=60` does the same to the windows of an exporter.
 """
 
 _OUTAGES = """\

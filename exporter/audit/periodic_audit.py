@@ -13,10 +13,11 @@ from exporter.audit.evaluation import evaluate
 from exporter.audit.registry import all_checks, codes
 from exporter.audit.report import Report, ReportedFinding, in_order
 from exporter.signals.publishes.engine import PublishSignals
+from exporter.tempo import scaled
 
 # Minimum age of the poll that an audit compares with. Publishes are fetched once a minute, so a
 # shorter distance would give poor rates.
-MIN_COMPARISON_SECONDS = 300.0
+MIN_COMPARISON_SECONDS = scaled(300.0)
 # With more consumers than this, an earlier poll keeps only the consumers with a lagging replica.
 MAX_EARLIER_CONSUMERS = 20_000
 # The share of time that audits may take: on very large systems they run less often.

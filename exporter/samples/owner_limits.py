@@ -10,6 +10,7 @@ from exporter.exposition.text_format import Column, extend_head
 from exporter.metric import Metric
 from exporter.model import Consumer, Snapshot, Stream, Thresholds
 from exporter.signals.clock import on_exporter_clock
+from exporter.tempo import scaled
 
 # The limit and the value that exceeds it. As in the nats CLI, 0 means "not set", and a value equal to
 # the limit exceeds it.
@@ -108,7 +109,7 @@ def _is_young(
 ) -> bool:
     """A new asset is not yet what its owner expects of it."""
     age = _age(created, leader, offsets, now)
-    return age is not None and age < thresholds.YOUNG_ASSET.value
+    return age is not None and age < scaled(thresholds.YOUNG_ASSET.value)
 
 
 def _age(

@@ -35,7 +35,7 @@ _SERVICE_LINK: Final = re.compile(
     PREFIX + r"(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)"
 )
 # Variables of the demo and the tests, which may run in the same environment.
-_OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG")
+_OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG", PREFIX + "SPEED")
 _NO_FILE = "settings"
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from msgspec import Struct
 
 from exporter.model import Consumer
+from exporter.tempo import scaled
 
 # Below this many ended stalls, the time between two pulls is not known well.
 _KNOWN_STALLS = 2
 _KEPT_STALLS = 4
 # A longer stall is an outage, not the time between two pulls.
-_MAX_STALL_SECONDS = 300.0
+_MAX_STALL_SECONDS = scaled(300.0)
 # Between two fetches a healthy client has no pull request, but not for this long.
 NO_WORKER_SECONDS = 10.0
-_UNKNOWN_SECONDS = 60.0
+_UNKNOWN_SECONDS = scaled(60.0)
 _SEVERAL = 3
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-WINDOW_SECONDS = 300.0
-SPACING_SECONDS = 30.0
+from exporter.tempo import scaled
+
+WINDOW_SECONDS = scaled(300.0)
+SPACING_SECONDS = WINDOW_SECONDS / 10
 
 
 class Point(Struct, frozen=True, gc=False):

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         metavar="N",
         default=DEFAULT_SPEED,
-        help="alert rules wait N times shorter (default %(default)g)",
+        help="alert rules and exporter wait N times shorter (default %(default)g)",
     )
     commands = made.add_subparsers(title="while a demo runs", metavar="COMMAND")
     for command, what in (

@@ -143,7 +143,7 @@ class Run:
     async def _start_exporter(self, nats_url: str) -> int:
         with _step("exporter"):
             port = await self.plan.port("exporter")
-            child = services.exporter(self.folder, port, nats_url)
+            child = services.exporter(self.folder, port, nats_url, self.plan.speed)
             self._watch(await self.stack.enter_async_context(child))
         address = f"http://127.0.0.1:{port}/"
         self._link(

@@ -12,13 +12,14 @@ from exporter.audit.severity import Severity
 from exporter.audit.units import MINUTE, duration
 from exporter.model import Consumer, ConsumerConfig
 from exporter.signals.conditions.words import Condition
+from exporter.tempo import scaled
 
 LONG_SECONDS = 30 * MINUTE
 # A shorter ack_wait is never reported as long.
 MIN_SECONDS = 2 * MINUTE
 TIMES = 10
 # A client that neither pulls nor acks for this time is probably gone.
-GONE_SECONDS = 5 * MINUTE
+GONE_SECONDS = scaled(5 * MINUTE)
 
 
 def find(context: AuditContext) -> Iterator[Finding]:

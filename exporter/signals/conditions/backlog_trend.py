@@ -16,12 +16,13 @@ from statistics import median
 from msgspec import Struct, field
 
 from exporter.signals.window import Point
+from exporter.tempo import scaled
 
 MAX_POINTS = 32
-FIRST_SPACING_SECONDS = 30.0
+FIRST_SPACING_SECONDS = scaled(30.0, 0.0)
 # With all points this far apart the trend covers about an hour.
-_LAST_SPACING_SECONDS = 120.0
-MIN_SECONDS = 240.0
+_LAST_SPACING_SECONDS = scaled(120.0, 0.0)
+MIN_SECONDS = scaled(240.0)
 _MIN_POINTS = 8
 # How many times the error a slope must be: more where few points give the error.
 _TIMES = 3.0
@@ -33,9 +34,9 @@ _LAG_SHARE = 6
 # And from the moves between neighbours, of which there are more, with this weight.
 _NEIGHBOURS = 0.25
 # Less work than this is no backlog to report, whatever its trend...
-_MIN_DRAIN_SECONDS = 10.0
+_MIN_DRAIN_SECONDS = scaled(10.0, 0.0)
 # ...unless the stream removes its first message within this time.
-_LOSS_SECONDS = 3600.0
+_LOSS_SECONDS = scaled(3600.0)
 # It ends when the backlog fell by so much from its peak, and falls.
 _FALLEN = 0.9
 

@@ -6,10 +6,12 @@ from array import array
 
 from msgspec import Struct, field
 
-_SPACING_SECONDS = 300.0
-_WINDOW_SECONDS = 6 * 3600.0
+from exporter.tempo import scaled
+
+_SPACING_SECONDS = scaled(300.0, 0.0)
+_WINDOW_SECONDS = scaled(6 * 3600.0)
 # A shorter trend follows a single burst.
-_LEAST_SECONDS = 1800.0
+_LEAST_SECONDS = scaled(1800.0)
 
 
 def _numbers() -> array[float]:

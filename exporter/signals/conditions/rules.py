@@ -12,13 +12,14 @@ from math import inf
 from exporter.signals.conditions.backlog_trend import MIN_SECONDS
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS, Point, finished
+from exporter.tempo import scaled
 
 LOOP_RATIO = 0.5
 STUCK_ACK_WAITS = 10
 # Fewer redeliveries may come from a single restart.
 _LOOP_MIN_REDELIVERIES = 3
-_LOOP_SECONDS = 60.0
-_STALLED_SECONDS = 60.0
+_LOOP_SECONDS = scaled(60.0)
+_STALLED_SECONDS = scaled(60.0)
 _HELD_LOOP_RATIO = 0.25
 # Fewer new messages than this share of max_ack_pending in the window do not end a full one.
 _TRICKLE = 0.1

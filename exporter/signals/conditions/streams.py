@@ -14,6 +14,7 @@ from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.words import Reason, Unjudged
 from exporter.signals.events_input import StreamKey
 from exporter.signals.retention import size_ratios
+from exporter.tempo import scaled
 
 NO_LEADER = "no_leader"
 FULL = "full"
@@ -27,7 +28,7 @@ FILLING = "filling"
 # A stream at its limit goes up and down with each message that is read.
 _STAYS_FULL = 0.03
 # A publisher that waits for a full stream tries again within this time.
-_WAITING_SECONDS = 60.0
+_WAITING_SECONDS = scaled(60.0)
 # Below this share of the filling ratio no trend is kept.
 _WORTH_A_TREND = 0.8
 
@@ -110,7 +111,7 @@ class StreamConditions(Struct, gc=False):
         if self.trend is None:
             self.trend = FillTrend()
         self.trend.note(facts.now, ratio)
-        expected = self.trend.after(facts.limits.stream_filling_horizon)
+        expected = self.trend.after(scaled(facts.limits.stream_filling_horizon))
         return ratio > limit and expected is not None and expected >= 1.0
 
 
@@ -190,7 +191,7 @@ def _lost_contact(row: Stream, origin: StreamOrigin, facts: StreamFacts) -> floa
     silence = origin.active_seconds
     if silence is None:  # no contact since it was created
         silence = 0.0 if facts.created is None else facts.now - facts.created
-    if silence <= _limit(row.config, "seen-critical", facts.limits.source_silence):
+    if silence <= _limit(row.config, "seen-critical", scaled(facts.limits.source_silence)):
         return None
     last_contact, stored = facts.now - silence, facts.origin_stored(origin.name)
     return None if stored is not None and stored <= last_contact else last_contact

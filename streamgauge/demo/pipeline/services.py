@@ -2,10 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from streamgauge.demo.pipeline.alerting import alertmanager_command
@@ -80,13 +81,14 @@ class Wiring:
 
 
 @asynccontextmanager
-async def exporter(folder: Path, port: int, nats_url: str) -> AsyncIterator[Child]:
+async def exporter(folder: Path, port: int, nats_url: str, speed: float) -> AsyncIterator[Child]:
     """With the system source; ready after the first poll."""
     config = folder / "exporter.yml"
     text = EXPORTER_CONFIG.format(port=port, seconds=POLL_SECONDS, name=SYSTEM_NAME, url=nats_url)
     await asyncio.to_thread(config.write_text, text)
     command = (*STREAMGAUGE, "exporter", "--config", str(config))
-    async with running("exporter", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
+    ready, tempo = f"http://127.0.0.1:{port}/-/ready", {"STREAMGAUGE_SPEED": f"{speed:g}"}
+    async with running("exporter", folder, command, ready, tempo) as child:
         yield child
 
 
@@ -142,11 +144,15 @@ async def archive(folder: Path, data: Path, port: int) -> AsyncIterator[Child]:
 
 @asynccontextmanager
 async def running(
-    name: str, folder: Path, command: Sequence[str], ready: str
+    name: str,
+    folder: Path,
+    command: Sequence[str],
+    ready: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Child]:
     """The program, once the URL `ready` responds with 200."""
     child = Child(name, folder / f"{name}.log")
-    await child.start(*command, environment=plain_environment())
+    await child.start(*command, environment={**plain_environment(), **settings})
     try:
         await wait_until_ready(child, ready)
         yield child

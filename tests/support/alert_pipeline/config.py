@@ -18,7 +18,6 @@ SYSTEM: Final = "trial"
 ALONE: Final = "alone"  # the same servers as a user of one account sees them
 JOB: Final = "streamgauge"
 POLL_SECONDS: Final = 2
-SCRAPE_SECONDS: Final = 1
 
 EXPORTER: Final = """\
 web: {{listen_address: "127.0.0.1:{port}"}}
@@ -34,6 +33,7 @@ systems:
     config_interval: {seconds}s
     health_interval: {seconds}s
     publishes: {{interval: 10s}}
+    audit: {{interval: {audit:g}s}}
     events:
       account: {{name: APP, user: app, password: app}}
       publish_ack_tap: {{enabled: true}}
@@ -74,6 +74,14 @@ class Tempo:
     speed: float
     least_wait: float = 0.0
     numbers: tuple[str, ...] = ()
+
+    @property
+    def scrape_seconds(self) -> int:
+        return 5 if self.speed == 1 else 1
+
+    @property
+    def audit_seconds(self) -> float:
+        return max(60 / self.speed, 5.0 * POLL_SECONDS)
 
     @property
     def terms(self) -> RenderOptions:

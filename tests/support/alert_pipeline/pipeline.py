@@ -17,7 +17,6 @@ from support.alert_pipeline.config import (
     EXPORTER,
     POLL_SECONDS,
     PROMETHEUS,
-    SCRAPE_SECONDS,
     SYSTEM,
     Tempo,
     alertmanager_configuration,
@@ -28,6 +27,7 @@ from support.waiting import DEADLINE_SECONDS, until
 
 from alerts.render_options import RenderOptions
 from alerts.rendering.rule_files import rule_files
+from exporter.tempo import VARIABLE
 from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
 from streamgauge.demo.processes.program_cache import ProgramMissingError
@@ -107,6 +107,7 @@ class ExporterChild:
     child: Child
     port: int
     config: Path
+    speed: float
 
     @property
     def instance(self) -> str:
@@ -116,6 +117,7 @@ class ExporterChild:
     async def start(self) -> None:
         # Without the settings of the user who runs the tests.
         clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
+        clean[VARIABLE] = f"{self.speed:g}"
         await self.child.start(*COMMAND, "--config", str(self.config), environment=clean)
         await wait_until_ready(self.child, f"http://127.0.0.1:{self.port}/-/ready")
 
@@ -141,7 +143,9 @@ async def pipeline(
         session = await stack.enter_async_context(aiohttp.ClientSession())
         inbox.patience = max(inbox.patience, _LONGEST_WAIT_SECONDS / tempo.speed)
         running = [
-            await stack.enter_async_context(_exporter(folder, number, urls, timeout, systems))
+            await stack.enter_async_context(
+                _exporter(folder / f"exporter{number}", urls, tempo, timeout, systems)
+            )
             for number in range(exporters)
         ]
         config = folder / "alertmanager.yml"
@@ -150,7 +154,7 @@ async def pipeline(
         manager = await stack.enter_async_context(alertmanager(config, folder))
         await asyncio.to_thread(_write_rules, folder / "rules", tempo.terms)
         address = await stack.enter_async_context(
-            _prometheus(programs, folder, [each.port for each in running], manager)
+            _prometheus(programs, folder, [each.port for each in running], manager, tempo)
         )
         await inbox.until_watched()
         yield Pipeline(inbox, running, address, manager, tempo, session)
@@ -164,14 +168,16 @@ def _write_rules(folder: Path, terms: RenderOptions) -> None:
 
 @asynccontextmanager
 async def _exporter(
-    folder: Path, number: int, urls: Sequence[str], timeout: float, systems: str
+    files: Path, urls: Sequence[str], tempo: Tempo, timeout: float, systems: str
 ) -> AsyncIterator[ExporterChild]:
-    port, config = free_ports(1)[0], folder / f"exporter{number}.yml"
+    port, config = free_ports(1)[0], files.with_suffix(".yml")
     text = systems.format(
-        port=port, seconds=POLL_SECONDS, timeout=timeout, system=SYSTEM, urls=", ".join(urls)
-    )
+        port=port, seconds=POLL_SECONDS, timeout=timeout, system=SYSTEM, urls=", ".join(urls),
+        audit=tempo.audit_seconds,
+    )  # fmt: skip
     await asyncio.to_thread(config.write_text, text)
-    exporter = ExporterChild(Child("exporter", folder / f"exporter{number}.log"), port, config)
+    child = Child("exporter", files.with_suffix(".log"))
+    exporter = ExporterChild(child, port, config, tempo.speed)
     try:
         await exporter.start()
         yield exporter
@@ -181,11 +187,11 @@ async def _exporter(
 
 @asynccontextmanager
 async def _prometheus(
-    programs: Programs, folder: Path, exporters: Sequence[int], manager: str
+    programs: Programs, folder: Path, exporters: Sequence[int], manager: str, tempo: Tempo
 ) -> AsyncIterator[str]:
     port, config = free_ports(1)[0], folder / "prometheus.yml"
     text = PROMETHEUS.format(
-        seconds=SCRAPE_SECONDS,
+        seconds=tempo.scrape_seconds,
         rules=folder / "rules" / "*.rules.yml",
         alertmanager=manager.removeprefix("http://"),
         exporters=", ".join(f'"127.0.0.1:{each}"' for each in exporters),

@@ -45,6 +45,7 @@ class Lab:
 
     nodes: Sequence[NatsServer]  # clients are connected to the first one, which no failure stops
     api: Api
+    speed: float = 1.0
     _busy: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
@@ -55,6 +56,10 @@ class Lab:
         task = asyncio.create_task(work)
         self._busy.append(task)
         return task
+
+    async def pause(self, seconds: float) -> None:
+        """At the lab's tempo, as the rules and the exporter wait."""
+        await asyncio.sleep(seconds / self.speed)
 
     async def close(self) -> None:
         for task in self._busy:

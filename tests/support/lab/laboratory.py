@@ -41,7 +41,7 @@ async def laboratory(
         await stack.enter_async_context(site)
         nodes = site.nodes if isinstance(site, NatsCluster) else [site]
         client = await stack.enter_async_context(connected(nodes[0], APP))
-        lab = Lab(nodes, Api(client))
+        lab = Lab(nodes, Api(client), tempo.speed)
         stack.push_async_callback(lab.close)
         await prepare(lab)
         urls = [node.url for node in nodes]

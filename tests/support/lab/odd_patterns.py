@@ -49,7 +49,7 @@ async def delayed_naks(lab: Lab) -> None:
         if message.metadata.num_delivered > 1:
             await message.ack()
         else:
-            await message.nak(delay=20)
+            await message.nak(delay=20 / lab.speed)
 
     lab.start(lab.publisher("timers", 1))
     lab.start(lab.worker("TIMERS", "worker", response))
@@ -181,12 +181,12 @@ async def blue_and_green(lab: Lab) -> None:
             await lab.api.consumer("DEPLOYED", name, ack_wait=seconds(30), deliver_policy="new")
             new = lab.start(lab.worker("DEPLOYED", name, acknowledge))
             if old is not None:
-                await asyncio.sleep(5)  # both work for a while
+                await lab.pause(5)  # both work for a while
                 old.cancel()
                 await asyncio.wait([old])
                 await lab.api.request(f"CONSUMER.DELETE.DEPLOYED.deploy{number - 1}")
             number, old = number + 1, new
-            await asyncio.sleep(60)
+            await lab.pause(60)
 
     lab.start(lab.publisher("deployed", 2))
     lab.start(deploy())

@@ -126,7 +126,7 @@ async def deploys(lab: Lab) -> None:
     async def deploy() -> None:
         while True:
             work = lab.start(lab.worker("ORDERS", "worker", acknowledge))
-            await asyncio.sleep(120)
+            await lab.pause(120)
             work.cancel()
             await lab.api.publish("orders", 3)
             await lab.api.fetch("ORDERS", "worker", 3)
@@ -141,11 +141,11 @@ async def bursts(lab: Lab) -> None:
 
     async def burst() -> None:
         while True:
-            await lab.api.publish("bursts", 500)
-            await asyncio.sleep(60)
+            await lab.api.publish("bursts", round(500 / lab.speed))
+            await lab.pause(60)
 
     async def slowly(message: Msg) -> None:
-        await asyncio.sleep(0.05)  # half a minute for a burst
+        await asyncio.sleep(0.05)  # half of the time until the next burst
         await message.ack()
 
     lab.start(burst())
@@ -161,7 +161,7 @@ async def short_batches(lab: Lab) -> None:
         while True:
             for message in await lab.api.fetch("BATCHES", "worker", 500):
                 await message.ack()
-            await asyncio.sleep(240)
+            await lab.pause(240)
 
     lab.start(lab.publisher("batches", 1))
     lab.start(job())
