@@ -16,14 +16,12 @@ from exporter.signals.conditions.held import Held, still_held
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.words import Condition
 from exporter.signals.state import ConsumerState, Headroom, Observation
-from exporter.signals.window import WINDOW_SECONDS, Point, finished
+from exporter.signals.window import Point, finished
 from exporter.tempo import scaled
 
 # One that holds needs so much less to go on: shares of a few minutes move by chance.
 _HELD = 0.5
 _LATE_HELD = 0.8
-# Counts of five minutes, where the window is shorter.
-_OF_WINDOW = WINDOW_SECONDS / 300.0
 # The trend of the headroom is judged over this time.
 _TREND_SECONDS = scaled(300.0)
 # Naks explain so many of the redeliveries.
@@ -129,7 +127,7 @@ def _of_redeliveries(
 ) -> Iterator[tuple[str, float]]:
     point, limits, held = shares.point, shares.limits, {word for word, _ in state.ratios}
     deliveries = point.deliveries - first.deliveries
-    if deliveries < limits.deliveries_least * _OF_WINDOW:
+    if deliveries < limits.deliveries_least:
         return
     naks = point.naks - first.naks
     most = limits.ack_wait_ratio * (config.ack_wait_seconds or 0.0)

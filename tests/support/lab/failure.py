@@ -46,6 +46,7 @@ class Lab:
     nodes: Sequence[NatsServer]  # clients are connected to the first one, which no failure stops
     api: Api
     speed: float = 1.0
+    holders: set[str] = field(default_factory=set)  # servers with the only copy of a stream
     _busy: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property

@@ -30,6 +30,8 @@ class Damaged(Failure):
 
     async def prepare(self, lab: Lab) -> None:
         self.victim = await _placed(lab, self._create, f"STREAM.{{}}.{self.stream}")
+        if self.replicas == 1:
+            lab.holders.add(self.victim.name)
         await fill_blocks(lab.api.client, self.stream.lower(), _STORED)
 
     async def _create(self, lab: Lab) -> None:
@@ -105,12 +107,12 @@ class ConsumerLeaderless(Failure):
 
 async def _placed(lab: Lab, create: Any, subject: str) -> NatsServer:
     """A server that holds it, or a copy of it, and may be stopped: not the one of the clients, nor
-    one whose loss would be an election."""
+    one whose loss would be an election or cost another failure its stream."""
     for _ in range(_ATTEMPTS):
         await create(lab)
         cluster = (await lab.api.request(subject.format("INFO")))["cluster"]
         holders = {each["name"] for each in cluster.get("replicas", ())} or {cluster["leader"]}
-        free = [node for node in lab.nodes[1:] if node.name in holders]
+        free = [node for node in lab.nodes[1:] if node.name in holders - lab.holders]
         if free:
             return free[0]
         await lab.api.request(subject.format("DELETE"))
