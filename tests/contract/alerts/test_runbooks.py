@@ -49,6 +49,8 @@ SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Labels that a scrape adds to every series, and series that Prometheus itself creates.
 SCRAPED: Final = {"job", "instance"}
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
+# Names that another system may have too.
+OF_ONE_SYSTEM: Final = {"account", "stream", "consumer", "server"}
 LONGEST: Final = 120
 # Of the system and account of the alert, and of its system account.
 CONTEXTS: Final = {"user": "SYSTEM.ACCOUNT", "system": "SYSTEM.SYS", "-": None}
@@ -249,6 +251,14 @@ def test_every_promql_metric_and_label_exists(page: Document) -> None:
             assert selector.name in catalog.BY_NAME, selector.name
             labels = {matcher.name for matcher in selector.matchers.matchers}
             assert labels <= {*catalog.BY_NAME[selector.name].labels, *SCRAPED}, block
+
+
+@with_index
+def test_every_promql_selector_of_an_asset_names_its_system(page: Document) -> None:
+    for block in page.blocks("promql"):
+        for selector in selectors(promql_parser.parse(block)):
+            labels = {matcher.name for matcher in selector.matchers.matchers}
+            assert "system" in labels or not labels & OF_ONE_SYSTEM, block
 
 
 def grouping_labels(expression: object) -> Iterator[str]:
