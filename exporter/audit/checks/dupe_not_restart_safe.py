@@ -68,8 +68,12 @@ CHECK = Check(
     ),
     remedy=(
         "Publish into a stream with limits retention that keeps messages longer than the window, "
-        "and let other streams source from it. Or make consumers idempotent."
+        "and let other streams source from it. An interest stream can become one, a work queue "
+        "cannot. Or make consumers idempotent."
     ),
-    commands=("nats stream info STREAM",),
+    commands=(
+        "nats stream info STREAM",
+        "nats stream edit STREAM --retention limits",
+    ),
     find=find,
 )

@@ -27,7 +27,7 @@ class Lag(Failure):
         lab.start(lab.worker(self.stream, "worker", slowly, batch=1))
 
     async def remedy(self, lab: Lab) -> None:
-        await lab.cli("nats consumer report LAG")
+        await lab.cli("nats consumer info LAG worker")
         for _ in range(4):
             lab.start(lab.worker(self.stream, "worker", acknowledge))
 

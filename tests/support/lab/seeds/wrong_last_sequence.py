@@ -36,7 +36,7 @@ class Conflicts(Failure):
             await asyncio.sleep(0.2)
 
     async def remedy(self, lab: Lab) -> None:
-        await lab.cli(f"nats stream info {self.stream}")
+        await lab.cli(f"nats stream info {self.stream} --json")
         self._task.cancel()
 
 
