@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-_SECONDS = 1800.0
+from exporter.tempo import scaled
+
+_SECONDS = scaled(1800.0)
 _DAY = 48
 # Of half a day less is not known: a new nightly job would count as busy.
 _LEAST = 24
