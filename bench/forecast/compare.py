@@ -20,7 +20,7 @@ from bench.table import show
 from spark_rollups.forecasting.models.daily_levels import DAY
 
 # Nothing was chosen on these.
-SEEDS = (4171, 5283, 6397)
+SEEDS = (71003, 82009, 93001)
 OURS, LINE, ETS = "best by own backtest", "predict_linear over 28 d", "AutoETS"
 _F1, _F1_LEAD = 0.80, 0.08
 _COVERAGE, _BEFORE, _LATE_EDGE = (0.77, 0.84), (0.45, 0.55), 0.08
@@ -101,6 +101,8 @@ def _show_bars(results: dict[int, Results], together: Results) -> None:
     late = share([each.at_late_edge for each in dated])
     bar_text, verdict = f"<= {_LATE_EDGE:.0%}", _verdict(late <= _LATE_EDGE)
     rows.append(("likely date in the last twentieth", f"{late:.1%}", bar_text, verdict))
+    early = share([each.at_early_edge for each in dated])
+    rows.append(("likely date in the first twentieth", f"{early:.1%}", "none", ""))
     show("bars, all seeds", ("", "is", "bar", ""), rows)
 
 

@@ -18,8 +18,8 @@ from spark_rollups.forecasting.models.result import HORIZONS, Outlook
 
 AHEAD = 30
 COVERED = (30, 60, 90)
-# The part of a bar, from the earliest to the latest date, that is its late edge.
-_LATE_EDGE = 0.95
+# The part of a bar, from the earliest to the latest date, that is an edge.
+_EDGE = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Outcome:
     covered: tuple[bool, ...] = ()  # by the 80 % interval, on COVERED days ahead
     before: bool | None = None  # the limit came before the likely date; None without such a date
     came_at_all: bool = False  # within the 90 days that are known
-    at_late_edge: bool = False  # the likely date lies at the late edge of its bar
+    at_early_edge: bool = False  # the likely date lies at the early edge of its bar
+    at_late_edge: bool = False
 
 
 def of_ours(series: Series) -> Outcome | None:
@@ -50,6 +51,7 @@ def of_ours(series: Series) -> Outcome | None:
     when = found.exhaustion
     came = _came(series)
     dated = when.median is not None and when.outlook is not Outlook.REACHED
+    place = _place(when.earliest, when.median, when.latest, now) if dated else 0.5
     return Outcome(
         series.kind,
         _soon(when.median, now),
@@ -64,7 +66,8 @@ def of_ours(series: Series) -> Outcome | None:
         ),
         now + came * DAY < when.median if dated and when.median is not None else None,
         bool(np.isfinite(came)),
-        dated and _place(when.earliest, when.median, when.latest, now) >= _LATE_EDGE,
+        place <= _EDGE,
+        place >= 1 - _EDGE,
     )
 
 

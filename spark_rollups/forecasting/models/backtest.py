@@ -1,7 +1,7 @@
 """Rolling backtest of the models on the history of a series.
 
-At each origin the models see only the days up to it. Errors are divided by lead^0.8, which makes
-errors of different leads comparable.
+At each origin the models see only the days up to it. Errors are divided by a power of the lead,
+which makes those of different leads comparable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points
 from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.predict_linear import WINDOWS, predict_linear
-from spark_rollups.forecasting.models.projected_path import Path, growth_of_error
+from spark_rollups.forecasting.models.projected_path import GROWTH, Path, growth_of_error
 from spark_rollups.forecasting.models.purge_cycle import cycle_of
 from spark_rollups.forecasting.models.slope import last_change
 
@@ -29,6 +29,8 @@ LONGEST_LEAD_DAYS = 30
 LEAST_TRAINING_DAYS = 14
 # One origin does not show the spread of errors.
 LEAST_ORIGINS = 2
+# The power of the lead for the choice of a model: long leads count more than with GROWTH.
+_CHOICE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Origin:
     day: int
     actual: Floats  # of days 1, 2, ... after it; NaN where missing
     peaks: Floats  # the highest so far of these days, without spikes
-    foreseeable: Flags  # days before an unpredictable purge or change
+    foreseeable: Flags  # days before an unpredictable purge or change of growth
+    unchanged: Flags  # days before a change of growth
     predictions: dict[Model, Path]  # of each model that fits
 
 
@@ -65,18 +68,18 @@ class Backtest:
         )
 
     def level_errors(self, model: Model) -> list[Floats]:
-        """By origin, scaled by the spread of the path."""
-        return _known(path.levels.errors(o.actual) for o, path in self._paths(model))
+        """By origin, scaled by the spread of the path, before growth changed."""
+        return _known([(p.levels.errors(o.actual), o.unchanged) for o, p in self._paths(model)])
 
     def peak_errors(self, model: Model) -> list[Floats]:
-        return _known(path.peaks.errors(o.peaks) for o, path in self._paths(model))
+        return _known([(p.peaks.errors(o.peaks), o.unchanged) for o, p in self._paths(model)])
 
     def _paths(self, model: Model) -> Iterator[tuple[Origin, Path]]:
         return ((o, o.predictions[model]) for o in self.origins if model in o.predictions)
 
     def _score(self, model: Model) -> float:
         score = mean_error(
-            scaled(origin.actual - path.levels.values)[origin.foreseeable]
+            scaled(origin.actual - path.levels.values, _CHOICE)[origin.foreseeable]
             for origin, path in self._paths(model)
         )
         # With a purge right after each origin no day is foreseeable: then all days count.
@@ -86,9 +89,10 @@ class Backtest:
 def backtest(days: Days, history: History) -> Backtest:
     """`history` is that of the newest day: it has the purges and changes after the origins."""
     purges = history.purges if cycle_of(history) is None else history.purges[:0]
-    sudden = np.union1d(purges, _change(history))
-    tops = history.tops
-    return Backtest(tuple(_origin(days, tops, day, sudden) for day in origins_of(days.closes)))
+    change, tops = _change(history), history.tops
+    return Backtest(
+        tuple(_origin(days, tops, day, purges, change) for day in origins_of(days.closes))
+    )
 
 
 def _change(history: History) -> NDArray[np.intp]:
@@ -116,16 +120,23 @@ def origins_of(closes: Floats) -> list[int]:
     return found
 
 
-def _origin(days: Days, tops: Floats, day: int, sudden: NDArray[np.intp]) -> Origin:
+def _origin(
+    days: Days, tops: Floats, day: int, purges: NDArray[np.intp], change: NDArray[np.intp]
+) -> Origin:
     after = slice(day + 1, day + 1 + LONGEST_LEAD_DAYS)
     actual, peaks = days.closes[after], np.maximum.accumulate(tops[after])
     known = history_of(days.closes[: day + 1], days.highs[: day + 1])
     paths = {model: draw(known, len(actual)) for model, draw in MODELS.items()}
     predictions = {model: path for model, path in paths.items() if path is not None}
     # increments[day] is the step from that day to the next, its first lead.
-    ahead = sudden[sudden >= day]
-    until = int(ahead[0]) - day if len(ahead) else len(actual)
-    return Origin(day, actual, peaks, np.arange(len(actual)) < until, predictions)
+    unpurged, unchanged = (_before(each, day, len(actual)) for each in (purges, change))
+    return Origin(day, actual, peaks, unpurged & unchanged, unchanged, predictions)
+
+
+def _before(events: NDArray[np.intp], day: int, leads: int) -> Flags:
+    """The leads before the first event after a day."""
+    ahead = events[events >= day]
+    return np.arange(leads) < (int(ahead[0]) - day if len(ahead) else leads)
 
 
 def predict_linear_errors(
@@ -143,9 +154,9 @@ def predict_linear_errors(
     return {window: mean_error(found) for window, found in errors.items() if found}
 
 
-def scaled(errors: Floats) -> Floats:
+def scaled(errors: Floats, power: float = GROWTH) -> Floats:
     """Scales errors of leads 1, 2, ... to lead 1."""
-    return np.asarray(errors / _GROWTH_OF_LEADS[: len(errors)])
+    return np.asarray(errors / growth_of_error(len(errors), power))
 
 
 def mean_error(errors: Iterable[Floats]) -> float:
@@ -155,9 +166,11 @@ def mean_error(errors: Iterable[Floats]) -> float:
     return float(np.abs(known).mean()) if len(known) else float("nan")
 
 
-def _known(errors: Iterable[Floats]) -> list[Floats]:
-    known = (each[~np.isnan(each)] for each in errors)
-    return [each for each in known if len(each)]
+def _known(errors: list[tuple[Floats, Flags]]) -> list[Floats]:
+    """By origin, those before a change of growth; all where too few origins have such."""
+    before = _not_missing([each[unchanged] for each, unchanged in errors])
+    return before if len(before) >= LEAST_ORIGINS else _not_missing([each for each, _ in errors])
 
 
-_GROWTH_OF_LEADS = growth_of_error(LONGEST_LEAD_DAYS)
+def _not_missing(errors: list[Floats]) -> list[Floats]:
+    return [kept for each in errors if len(kept := each[~np.isnan(each)])]

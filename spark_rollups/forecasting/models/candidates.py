@@ -12,8 +12,8 @@ from spark_rollups.forecasting.models.damped_trend import damped_ahead
 from spark_rollups.forecasting.models.known_history import History, steps_in
 from spark_rollups.forecasting.models.mean_reversion import reversion_ahead
 from spark_rollups.forecasting.models.projected_path import Path
-from spark_rollups.forecasting.models.purge_cycle import LEAST_PURGES, cycle_ahead
-from spark_rollups.forecasting.models.slope import last_change, theil_sen
+from spark_rollups.forecasting.models.purge_cycle import cycle_ahead
+from spark_rollups.forecasting.models.slope import last_change
 from spark_rollups.forecasting.models.weekly_season import (
     profile_ahead,
     profile_behind,
@@ -22,7 +22,6 @@ from spark_rollups.forecasting.models.weekly_season import (
 
 Floats = NDArray[np.float64]
 
-_THEIL_SEN_DAYS = 28
 # Days after which the weight of an increment halves.
 _HALF_LIFE = 21.0
 # Bounds the growth to a factor of 1000 and avoids overflow.
@@ -32,7 +31,6 @@ _FARTHEST = float(np.log(1000.0))
 class Model(StrEnum):
     LAST_VALUE = "last value"
     LINEAR = "linear increments"
-    THEIL_SEN = "Theil-Sen"
     DAMPED = "damped trend"
     MEAN_REVERTING = "mean reverting"
     LOGARITHMIC = "logarithmic increments"
@@ -58,20 +56,6 @@ def _logarithmic(history: History, days: int) -> Path | None:
     return Path.from_levels(history.last * factors, history.intraday_rise, relative=True)
 
 
-def _theil_sen(history: History, days: int) -> Path:
-    slope = theil_sen(_without_rare_purges(history)[-_THEIL_SEN_DAYS:])
-    return Path.from_levels(history.last + slope * np.arange(1.0, days + 1), history.intraday_rise)
-
-
-def _without_rare_purges(history: History) -> Floats:
-    """The levels without single purges, ending at the newest level; keeps recurring purges."""
-    if not 0 < len(history.purges) < LEAST_PURGES:
-        return history.levels
-    increments = history.increments.copy()
-    increments[history.purges] = 0.0
-    return history.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
-
-
 def _growth_ahead(
     increments: Floats, kept: NDArray[np.bool_], profile: Floats, days: int
 ) -> Floats:
@@ -89,7 +73,6 @@ def _growth_ahead(
 MODELS: dict[Model, Callable[[History, int], Path | None]] = {
     Model.LAST_VALUE: _last_value,
     Model.LINEAR: _linear,
-    Model.THEIL_SEN: _theil_sen,
     Model.DAMPED: damped_ahead,
     Model.MEAN_REVERTING: reversion_ahead,
     Model.LOGARITHMIC: _logarithmic,

@@ -16,9 +16,10 @@ from spark_rollups.forecasting.models.weekly_season import profile_ahead
 
 Floats = NDArray[np.float64]
 
-_DAYS = 60
-# In days. Slower ones look like a line within the days above.
-_HALF_LIVES = np.geomspace(4.0, 80.0, 20)
+_DAYS = 120
+# In days. Slower ones look like a line within the days above. With 20 half-lives the error of
+# saturating series is a fifth larger.
+_HALF_LIVES = np.geomspace(4.0, 120.0, 60)
 
 
 def damped_ahead(history: History, days: int) -> Path:

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.backtest import (
-    LONGEST_LEAD_DAYS,
-    ORIGIN_STEP_DAYS,
-    ORIGINS,
-    Backtest,
-)
+from spark_rollups.forecasting.models.backtest import ORIGINS, Backtest
 from spark_rollups.forecasting.models.candidates import Model
 from spark_rollups.forecasting.models.median import median
 from spark_rollups.forecasting.models.projected_path import Curve, Path
@@ -29,8 +24,12 @@ _STUDENT = {
     2: 3.078, 3: 1.886, 4: 1.638, 5: 1.533, 6: 1.476, 7: 1.440,
     8: 1.415, 9: 1.397, 10: 1.383, 11: 1.372, 12: 1.363,
 }  # fmt: skip
-# The variance of a median by that of a mean (pi / 2), and how many origins see the same day.
-_MEDIAN_NOISE = np.pi / 2 * LONGEST_LEAD_DAYS / ORIGIN_STEP_DAYS
+# The variance of the median of all errors, times the number of origins, by that between origins. It is
+# large because overlapping origins resemble each other. Fitted like the width.
+_MEDIAN_NOISE = 28.0
+# A few overlapping origins do not show a skew: one purge makes one side wide. Each side takes this
+# share of the other, so neither is wider than three times the other.
+_EVENED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +48,26 @@ class Range:
 
 
 def range_of(path: Path, model: Model, tested: Backtest) -> Range:
-    levels = band_of(path.levels, tested.level_errors(model))
+    """The peaks are moved by the shrunk median of their errors, so that the likely date is a median.
+
+    The levels are not: that would make their errors larger.
+    """
+    levels = band_of(path.levels, tested.level_errors(model), 0.0)
     bounded = (
         np.clip(q, path.floor, path.ceiling) for q in (levels.low, levels.median, levels.high)
     )
-    return Range(Band(*bounded), band_of(path.peaks, tested.peak_errors(model)))
+    errors = tested.peak_errors(model)
+    return Range(Band(*bounded), band_of(path.peaks, errors, shrunk_median(errors)))
 
 
-def band_of(curve: Curve, errors: list[Floats]) -> Band:
-    """The curve moved by the shrunk median of its errors, by origin, and the interval around it."""
+def band_of(curve: Curve, errors: list[Floats], shift: float) -> Band:
+    """The curve moved by `shift`, and the interval around it from the errors by origin."""
     below, middle, above = np.quantile(np.concatenate(errors), QUANTILES)
-    shift = shrunk_median(errors)
     wider = _WIDENED * _STUDENT[len(errors)] / _STUDENT[ORIGINS]
-    # The distances to the median keep the order without a bound that would bias the dates.
-    offsets = (shift + wider * (below - middle), shift, shift + wider * (above - middle))
+    down, up = wider * (middle - below), wider * (above - middle)
+    evened = _EVENED * (up - down)
+    # Distances to the median keep the order without a bound that would bias the dates.
+    offsets = (shift - down - evened, shift, shift + up - evened)
     return Band(*(curve.moved(float(offset)) for offset in offsets))
 
 

@@ -19,7 +19,7 @@ def predict_linear(points: Points, at: float, window_days: int, leads: Floats) -
         return None
     days = (points.times[first:last] - at) / DAY
     values = points.values[first:last]
-    middle, mean = days.mean(), values.mean()
+    middle, mean = days.sum() / len(days), values.sum() / len(values)
     apart = days - middle
     slope = float(apart @ (values - mean)) / float(apart @ apart)
     return np.asarray(mean + slope * (leads - middle))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 # Growth of an error with the lead: between a random walk (0.5) and a wrong slope (1).
-_GROWTH = 0.8
+GROWTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,6 @@ class Path:
 
 
 @lru_cache(maxsize=128)
-def growth_of_error(days: int, power: float = _GROWTH) -> Floats:
+def growth_of_error(days: int, power: float = GROWTH) -> Floats:
     """The factors of the leads 1, 2, ..."""
     return np.asarray(np.arange(1.0, days + 1) ** power)
-
-
-def peaks_of_returning(tops: Floats) -> Curve:
-    """Of a level that stays around its usual one: the highest so far grows slower."""
-    return Curve(np.maximum.accumulate(tops), growth_of_error(len(tops), 0.5))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.known_history import History
 from spark_rollups.forecasting.models.median import median
-from spark_rollups.forecasting.models.projected_path import Curve, Path, peaks_of_returning
+from spark_rollups.forecasting.models.projected_path import Curve, Path, growth_of_error
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -53,7 +53,9 @@ def cycle_ahead(history: History, days: int) -> Path | None:
             # Carries over the fraction of a day, so that long projections do not drift.
             level, since = cycle.trough, max(0.0, since - cycle.length)
         levels[day] = level
-    return Path(Curve(levels, np.ones(days)), peaks_of_returning(tops), cycle.lowest, cycle.highest)
+    # The highest of a level that returns grows slower than that of one that grows.
+    peaks = Curve(np.maximum.accumulate(tops), growth_of_error(days, 0.5))
+    return Path(Curve(levels, np.ones(days)), peaks, cycle.lowest, cycle.highest)
 
 
 def cycle_of(history: History) -> Cycle | None:

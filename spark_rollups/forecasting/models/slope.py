@@ -1,4 +1,4 @@
-"""Theil-Sen slopes with confidence intervals, and changes of growth."""
+"""The Theil-Sen slope with its confidence interval, and changes of growth."""
 
 from __future__ import annotations
 
@@ -18,21 +18,10 @@ _WEEK = 7
 _Z95 = 1.96  # 0.975 quantile of the normal distribution
 
 
-def theil_sen(levels: Floats) -> float:
-    """The change per day: the median over all pairs of days. Expects no gaps; 0 for one day."""
-    slopes = pair_slopes(levels)
-    return median(slopes) if len(slopes) else 0.0
-
-
-def pair_slopes(levels: Floats) -> Floats:
-    earlier, later, apart = _pairs(len(levels))
-    return np.asarray((levels[later] - levels[earlier]) / apart)
-
-
 def slope_range(levels: Floats) -> tuple[float, float, float]:
-    """The slope and its 95 % confidence interval by Sen, corrected for autocorrelation.
+    """The median slope over all pairs of days, and its 95 % confidence interval by Sen.
 
-    Compares days that are weeks apart if there are enough, so that the week is no trend.
+    The interval is corrected for autocorrelation. Compares days that are weeks apart if there are enough, so that the week is no trend.
     """
     count, season = len(levels), _WEEK if len(levels) >= 3 * _WEEK else 1
     earlier, later, apart = _pairs(count)

@@ -37,9 +37,9 @@ def weekly_profile(increments: Floats, kept: Flags) -> Floats:
     if seen.min() < 2:
         return np.zeros(WEEK)
     mean = np.bincount(weekday, values, WEEK) / seen
-    profile = mean - mean.mean()
+    profile = mean - mean.sum() / WEEK
     noise = _noise_variance(values - mean[weekday], seen)
-    between = float(np.mean(profile**2))
+    between = float(profile @ profile) / WEEK
     # Shrinks the profile by the share that noise explains.
     share = max(0.0, 1 - noise / between) if between > 0 else 0.0
     return np.asarray(share * profile)
@@ -47,7 +47,7 @@ def weekly_profile(increments: Floats, kept: Flags) -> Floats:
 
 def _noise_variance(apart: Floats, seen: NDArray[np.intp]) -> float:
     """The variance of weekday means without a season."""
-    return float(apart @ apart) / (len(apart) - WEEK) * float(np.mean(1 / seen))
+    return float(apart @ apart) / (len(apart) - WEEK) * float((1 / seen).sum()) / WEEK
 
 
 def profile_ahead(profile: Floats, days: int) -> Floats:

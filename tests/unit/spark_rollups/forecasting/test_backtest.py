@@ -124,6 +124,16 @@ def test_days_after_a_change_of_growth_have_no_say_and_growth_by_a_share_is_none
     assert all(origin.foreseeable.all() for origin in origins)
 
 
+def test_days_after_a_change_of_growth_do_not_widen_the_interval() -> None:
+    stopped = 1000 + 10 * np.minimum(DAYS, 50)
+    tested = backtest(days_from(stopped), history_of(stopped, stopped))
+    assert tested.error(Model.LINEAR) > 1
+    for errors in (tested.level_errors(Model.LINEAR), tested.peak_errors(Model.LINEAR)):
+        assert len(errors) == 11
+        # The origins at 64, 59 and 54 lie after the change.
+        assert np.concatenate(errors[3:]) == pytest.approx(0, abs=1e-9)
+
+
 def test_purges_that_follow_a_rule_do_choose_the_model() -> None:
     closes = 100 + 10 * (DAYS % 9)
     history = history_of(closes, closes)

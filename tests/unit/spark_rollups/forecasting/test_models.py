@@ -80,6 +80,15 @@ def test_the_mean_reverting_model_returns_to_the_usual_level(seed: int, off: flo
     assert 0.1 < apart[0] / abs(levels[-1] - ahead[-1]) < 0.9
 
 
+def test_a_clear_slope_is_the_line_to_return_to_and_a_doubtful_one_is_not() -> None:
+    """A stream with max_age under a load that grows, and under one that does not."""
+    growing = path_of(Model.MEAN_REVERTING, around(1000.0, 1) + 3 * DAYS).levels.values
+    assert growing[-1] == pytest.approx(1000 + 3 * 179, abs=30)
+    assert growing[-1] - growing[-8] == pytest.approx(7 * 3, rel=0.15)
+    steady = path_of(Model.MEAN_REVERTING, around(1000.0, 1) + 0.05 * DAYS).levels.values
+    assert steady[-1] == pytest.approx(steady[-8])
+
+
 def test_the_return_keeps_the_week() -> None:
     week = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 70.0, 70.0], 13)[:90]
     ahead = path_of(Model.MEAN_REVERTING, 500 + week).levels.values
