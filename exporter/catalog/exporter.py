@@ -93,6 +93,10 @@ SERIES = _exporter("series",
 SERIES_DROPPED = _exporter("series_dropped_total",
     "Series dropped because of the series limit, added up over the polls. "
     "While it grows, the exposition is incomplete.")
+HISTORY_DROPPED_ASSETS = _exporter("history_dropped_assets",
+    "Unwell streams, consumers and servers without charts on the status pages: the history of a "
+    "system holds at most 1,000 assets.",
+    purpose="For an operator who misses the charts of an unwell asset.")
 HTTP_DROPPED_CONNECTIONS = _exporter("http_dropped_connections_total",
     "Connections closed before their request was complete: evicted (at the maximum a new one "
     "replaces the oldest without a request), refused (all are busy), timeout (the headers did not "

@@ -17,6 +17,7 @@ from exporter.audit.log import AuditLog
 from exporter.audit.periodic_audit import AuditState
 from exporter.events.session import EventSession
 from exporter.model import Snapshot
+from exporter.polling.history import History
 from exporter.polling.log import PollLog
 from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.polling.pipeline import Pipeline, PollExtras
@@ -126,6 +127,11 @@ class SystemPoller:
                 event(logger, logging.INFO, "system named", system=name)
         return replace(snapshot, system=self.system)
 
+    @property
+    def history(self) -> History:
+        """Other threads may read it."""
+        return self._pipeline.history
+
     def is_stale(self, now: float) -> bool:
         return self.state.is_stale(now)
 
@@ -179,7 +185,8 @@ class SystemPoller:
                     made.consumers, made.streams, complete=snapshot.complete
                 )
             self._audit_log.update(made.report)
-            return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
+            state = state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
+            return state.recorded(made.history_dropped)
         return state.without_response(
             await asyncio.to_thread(self._pipeline.process_outage, snapshot, state.rendered)
         )

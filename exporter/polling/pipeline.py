@@ -12,6 +12,7 @@ from exporter.audit.periodic_audit import AuditState
 from exporter.audit.report import Report
 from exporter.events.counts import NO_EVENTS, ConsumerKey, EventCounts, StreamKey
 from exporter.model import Snapshot
+from exporter.polling.history import History
 from exporter.samples.render import Rendered, Renderer
 from exporter.signals.engine import SignalState
 from exporter.signals.events_input import EventsInput, FilteredCount, LagMeasurement
@@ -36,6 +37,7 @@ class PollResult:
     consumers: Set[ConsumerKey]  # all that exist
     streams: Set[StreamKey]
     report: Report | None = None  # of the last audit, which may be older than this poll
+    history_dropped: int = 0  # unwell assets without a history
 
 
 @dataclass(slots=True)
@@ -46,11 +48,13 @@ class Pipeline:
     signals: SignalState = field(default_factory=SignalState)
     publishes: PublishState = field(default_factory=PublishState)
     audit: AuditState | None = None
+    history: History = field(default_factory=History)
 
     def process(self, snapshot: Snapshot, found: PollExtras) -> PollResult:
         context = update_signals(self.signals, self.publishes, snapshot, found)
         report = self.audit.update(context) if self.audit is not None else None
         signals, published = context.signals, context.publishes
+        self.history.update(snapshot, signals)
         rendered = self.renderer.render(snapshot, signals, published, found.events, report)
         return PollResult(
             rendered,
@@ -58,6 +62,7 @@ class Pipeline:
             signals.consumers.keys(),
             frozenset((row.account, row.name) for row in snapshot.streams),
             report,
+            self.history.dropped,
         )
 
     def process_outage(self, snapshot: Snapshot, last: Rendered) -> Rendered:

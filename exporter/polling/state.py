@@ -63,6 +63,7 @@ class SystemState:
     events: EventCounts = NO_EVENTS  # as of the last poll
     problems: tuple[str, ...] = ()  # why some events are not received
     report: Report | None = None  # of the last audit; None before the first, or without audits
+    history_dropped: int = 0  # unwell assets without a history
 
     def age(self, now: float) -> float | None:
         """By both clocks: one that was set back must not make old values look young."""
@@ -123,6 +124,9 @@ class SystemState:
         if broken := len(report.broken()):
             errors["audit", "internal"] += broken
         return replace(self, report=report, errors=errors)
+
+    def recorded(self, history_dropped: int) -> SystemState:
+        return replace(self, history_dropped=history_dropped)
 
     def with_events(self, events: EventCounts, problems: tuple[str, ...]) -> SystemState:
         return replace(self, events=events, problems=problems)

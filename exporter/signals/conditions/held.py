@@ -7,6 +7,9 @@ from collections.abc import Iterable
 # Words of the label `condition` with the time since when each holds, on the exporter's clock.
 Held = tuple[tuple[str, float], ...]
 
+# States of work, not faults.
+HARMLESS = frozenset({"long_jobs", "back_pressure"})
+
 
 def still_held(before: Held, found: Iterable[tuple[str, float]]) -> Held:
     """`found` holds now, each since the time that this poll shows; one that held keeps its start."""

@@ -41,6 +41,7 @@ OWN = {
         "up",
         "series",
         "series_dropped",
+        "history_dropped_assets",
         "snapshot_age_seconds",
         "condition_threshold",
     )
