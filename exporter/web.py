@@ -1,4 +1,4 @@
-"""HTTP endpoints: /metrics, the status page, the reference pages, health and reload."""
+"""HTTP endpoints: /metrics, the status pages, the reference pages, health and reload."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from exporter.metric import Subject
 from exporter.pages.reference.page import (
     REFERENCES,
     docs_page,
-    docs_policy,
     index_page,
     runbook_page,
 )
 from exporter.pages.reference.runbooks import INDEX, runbooks
-from exporter.pages.status.page import content_security_policy, status_page
-from exporter.pages.status.view_builder import status_view
+from exporter.pages.rendering import DOCS_POLICY, STATUS_POLICY
+from exporter.pages.site import ASSETS, TABLES, StatusSite
+from exporter.pages.status.report import unwell_report
+from exporter.pages.status.unwell import PATH as UNWELL_PATH
 from exporter.polling.forecast_file import ForecastFile, ForecastFileState
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Supervisor
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.terminal.report import PATH as UNWELL_PATH
-from exporter.terminal.report import unwell_report
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.connection_limits import ConnectionDrop
 from streamgauge.serving.web.routes import add_health, add_redirect_to_prefix, add_reload
@@ -53,7 +52,9 @@ def make_app(
     pages = _Pages(supervisor, config_source, dropped_connections, tls)
     app = web.Application()
     served = supervisor.settings.web
-    app.router.add_get(served.route("/"), pages.status)
+    app.router.add_get(served.route("/"), pages.overview)
+    app.router.add_get(served.route(f"/{{name:{'|'.join(TABLES)}}}"), pages.table)
+    app.router.add_get(served.route(f"/{{name:{'|'.join(ASSETS)}}}"), pages.asset)
     app.router.add_get(served.route(served.telemetry_path), pages.metrics)
     app.router.add_get(served.route("/docs"), pages.docs_index)
     app.router.add_get(served.route("/docs/"), pages.docs_index)
@@ -79,7 +80,7 @@ class _Pages:
         self._addresses = (*urls, "https" if tls else "http")
         self._supervisor = supervisor
         self._dropped_connections = dropped_connections
-        self._config_source = config_source
+        self._site = StatusSite(supervisor, config_source)
         self._forecasts = ForecastFile()
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
@@ -107,14 +108,25 @@ class _Pages:
         own = SelfMetrics(served, VERSION, platform.python_version())
         return forecasts, own.text(fmt)
 
-    async def status(self, _: web.Request) -> web.Response:
-        view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
-        return _page(await asyncio.to_thread(status_page, view), content_security_policy())
+    async def overview(self, _: web.Request) -> web.Response:
+        return _page(await asyncio.to_thread(self._site.overview), STATUS_POLICY)
+
+    async def table(self, request: web.Request) -> web.Response:
+        name, query = request.match_info["name"], request.query
+        status, html = await asyncio.to_thread(self._site.table, name, query)
+        return _page(html, STATUS_POLICY, status)
+
+    async def asset(self, request: web.Request) -> web.Response:
+        kind, query = request.match_info["name"], request.query
+        status, html = await asyncio.to_thread(self._site.asset, kind, query)
+        return _page(html, STATUS_POLICY, status)
 
     async def unwell(self, _: web.Request) -> web.Response:
-        view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
-        body = msgspec.json.encode(unwell_report(view))
+        body = await asyncio.to_thread(self._unwell)
         return web.Response(body=body, content_type="application/json")
+
+    def _unwell(self) -> bytes:
+        return msgspec.json.encode(unwell_report(self._site.view()))
 
     async def docs(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -122,20 +134,20 @@ class _Pages:
             known = ", ".join(f"/docs/{each}" for each in REFERENCES)
             return web.Response(status=404, text=f"unknown page: the pages are {known}\n")
         path = self._supervisor.settings.web.telemetry_path
-        return _page(await asyncio.to_thread(docs_page, name, path), docs_policy())
+        return _page(await asyncio.to_thread(docs_page, name, path), DOCS_POLICY)
 
     async def docs_index(self, request: web.Request) -> web.Response:
         if not request.path.endswith("/"):  # links of the page are relative to it
             raise web.HTTPMovedPermanently("docs/")
         path = self._supervisor.settings.web.telemetry_path
-        return _page(await asyncio.to_thread(index_page, path), docs_policy())
+        return _page(await asyncio.to_thread(index_page, path), DOCS_POLICY)
 
     async def runbook(self, request: web.Request) -> web.Response:
         name = request.match_info["name"] or INDEX
         if name not in await asyncio.to_thread(runbooks):
             return web.Response(status=404, text="unknown runbook: /docs/ lists all of them\n")
         path = self._supervisor.settings.web.telemetry_path
-        return _page(await asyncio.to_thread(runbook_page, name, path), docs_policy())
+        return _page(await asyncio.to_thread(runbook_page, name, path), DOCS_POLICY)
 
     async def healthy(self, _: web.Request) -> web.Response:
         dead = self._supervisor.dead()
@@ -171,13 +183,13 @@ class _Own:
             yield SelfSample(catalog.HTTP_DROPPED_CONNECTIONS, (reason,), count)
 
 
-def _page(html: str, policy: str) -> web.Response:
+def _page(html: str, policy: str, status: int = 200) -> web.Response:
     headers = {
         "Content-Security-Policy": policy,
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    return web.Response(text=html, content_type="text/html", headers=headers)
+    return web.Response(text=html, content_type="text/html", headers=headers, status=status)
 
 
 def _compressed(exposition: Exposition) -> web.Response:

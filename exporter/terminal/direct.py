@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from exporter.pages.status.report import UnwellReport, unwell_report
 from exporter.pages.status.view import StatusView
 from exporter.pages.status.view_builder import system_view
 from exporter.polling.loop import SystemPoller
 from exporter.polling.wiring import make_poller
 from exporter.settings.config import ExporterSettings
-from exporter.terminal.report import UnwellReport, unwell_report
 from streamgauge.serving.version import VERSION
 
 

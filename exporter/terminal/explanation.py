@@ -1,4 +1,4 @@
-"""The words about one consumer. Pure."""
+"""The words about one consumer: those of its page. Pure."""
 
 from __future__ import annotations
 
@@ -6,35 +6,28 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from exporter.model import Consumer
-from exporter.pages.status.conditions import ConditionView
+from exporter.pages.asset.consumer import unjudged
 from exporter.pages.status.level import Level
-from exporter.pages.status.view import ConsumerView, span
-from exporter.signals.conditions.words import Condition
-from exporter.signals.results import ConsumerSignals
-from exporter.terminal.advice import ADVICE
+from exporter.pages.status.problems import Facts, Problem, consumer_problems
+from exporter.pages.status.wording import span
+from exporter.pages.tables.consumers import state_text
 
 
-def explanation(view: ConsumerView, signals: ConsumerSignals | None, now: float) -> Iterator[str]:
-    """Lines: the verdict, its evidence, all conditions, the numbers, what to do."""
-    yield f"{view.stream} › {view.consumer} (account {view.account})"
-    yield f"Verdict: {view.condition or 'unknown'}{_for(view.since_seconds)}."
-    if view.evidence:
-        yield f"Evidence: {view.evidence}."
-    held = signals.conditions if signals else ()
-    for word, since in held:
-        yield f"Condition: {word.replace('_', ' ')}{_for(max(0.0, now - since))}."
-    if view.up:
-        yield f"Numbers: {_numbers(view)}."
-    for reason, words in _unjudged(signals):
-        yield f"Not judged ({reason}): {', '.join(words)}."
-    yield from _advice(view, [word for word, _ in held])
-
-
-def level_of(view: ConsumerView, signals: ConsumerSignals | None) -> Level:
-    """The gravest of the verdict and the conditions."""
-    held = signals.conditions if signals else ()
-    rows = (ConditionView("consumer", "", word, 0.0) for word, _ in held)
-    return max((view.level, *(row.level for row in rows)))
+def explanation(row: Consumer, facts: Facts) -> Iterator[str]:
+    """Lines: the state, each problem with its evidence, the numbers, what to do about the gravest."""
+    problems = consumer_problems(row, facts)
+    yield f"{row.stream} › {row.name} (account {row.account})"
+    yield f"State: {state_text(row, facts, problems)}."
+    for problem in problems:
+        yield from _problem(problem)
+    if row.up:
+        yield f"Numbers: {_numbers(row)}."
+    for reason, words in unjudged(facts.signals.consumers.get((row.account, row.stream, row.name))):
+        yield f"Not judged ({reason}): {words}."
+    if problems:
+        yield f"It means: {problems[0].means}"
+        yield f"Next: {problems[0].command}"
+        yield f"Runbook: {problems[0].runbook}"
 
 
 def not_found(stream: str, consumer: str, consumers: Sequence[Consumer]) -> str:
@@ -51,34 +44,22 @@ def _near(name: str, known: set[str]) -> str:
     return f" (did you mean {', '.join(near)}?)" if near else ""
 
 
-def _for(seconds: float | None) -> str:
-    return "" if seconds is None else f", for {span(seconds)}"
+def _problem(problem: Problem) -> Iterator[str]:
+    level = Level(problem.level)
+    word = "Note" if level is Level.OK else level.word.capitalize()
+    since = "" if problem.since_seconds is None else f", for {span(problem.since_seconds)}"
+    evidence = f": {problem.evidence}" if problem.evidence else ""
+    yield f"{word}: {problem.text}{since}{evidence}."
 
 
-def _numbers(view: ConsumerView) -> str:
-    limit = f" of {view.max_ack_pending:,}" if view.max_ack_pending is not None else ""
+def _numbers(row: Consumer) -> str:
+    most = row.config.max_ack_pending if row.config else None
+    limit = f" of {most:,}" if most is not None else ""
     parts = [
-        f"{view.num_pending:,} pending",
-        f"{view.num_ack_pending:,}{limit} unacknowledged",
-        f"{view.num_redelivered:,} redelivered",
+        f"{row.num_pending:,} pending",
+        f"{row.num_ack_pending:,}{limit} unacknowledged",
+        f"{row.num_redelivered:,} redelivered",
     ]
-    if view.num_waiting is not None:
-        parts.append(f"{view.num_waiting:,} pulls waiting")
+    if row.config is None or row.config.kind != "push":
+        parts.append(f"{row.num_waiting:,} pulls waiting")
     return ", ".join(parts)
-
-
-def _unjudged(signals: ConsumerSignals | None) -> Iterator[tuple[str, list[str]]]:
-    by_reason: dict[str, list[str]] = {}
-    for word, reason in signals.unjudged if signals else ():
-        by_reason.setdefault(reason, []).append(word.replace("_", " "))
-    yield from by_reason.items()
-
-
-def _advice(view: ConsumerView, held: Sequence[str]) -> Iterator[str]:
-    words = held or ([Condition.NO_LEADER] if not view.up and not view.malformed else [])
-    if not words:
-        return
-    advice = ADVICE[Condition(words[0])]
-    yield f"It means: {advice.means}"
-    yield f"Next: {advice.command.format(stream=view.stream, consumer=view.consumer)}"
-    yield f"Runbook: {advice.runbook}"

@@ -9,9 +9,10 @@ import aiohttp
 import msgspec
 
 from exporter.errors import RequestError
+from exporter.pages.status.report import UnwellReport
+from exporter.pages.status.unwell import PATH
 from exporter.settings.config import SystemSettings
 from exporter.sources.transport.credentials import without_secrets
-from exporter.terminal.report import PATH, UnwellReport
 from streamgauge.serving.settings.loader import read_secret
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)

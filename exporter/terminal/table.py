@@ -7,11 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from exporter.pages.status.level import Level
-from exporter.pages.status.view import count
-from exporter.terminal.report import UnwellReport, UnwellRow
+from exporter.pages.status.report import UnwellReport
+from exporter.pages.status.unwell import UnwellRow
+from exporter.pages.status.wording import count
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.CRITICAL: "bold red"}
-_WORDS = {Level.OK: "ok", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 # Lines that are no rows: summary, header and its rule, what is hidden, a margin.
 _OTHER_LINES = 6
 
@@ -53,18 +53,26 @@ def _table(rows: tuple[UnwellRow, ...], *, several: bool) -> Table:
     for row in rows:
         level = Level(row.level)
         table.add_row(
-            Text(_WORDS[level], style=_STYLES[level]),
-            row.what if row.where else "system",
+            Text(level.word, style=_STYLES[level]),
+            _what(row),
             _where(row, several=several),
             row.since,
         )
     return table
 
 
+def _what(row: UnwellRow) -> str:
+    """The gravest problem, and how many there are besides."""
+    if not row.where and row.kind == "system":
+        return "system"
+    return row.what + (f" +{len(row.also)}" if row.also else "")
+
+
 def _where(row: UnwellRow, *, several: bool) -> Text:
     """With the evidence as far as there is space; a sentence about the whole system as it is."""
-    system = f"{row.system}: " if several else ""
-    text = Text(system + (row.where or row.what))
+    system = f"{row.system}: " if several and row.system else ""
+    name = f"server {row.where}" if row.kind == "server" else row.where
+    text = Text(system + (name or (row.what if row.kind == "system" else row.kind)))
     if row.evidence:
         text.append(f"  {row.evidence}", style="dim")
     return text

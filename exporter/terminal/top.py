@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from exporter.errors import RequestError
+from exporter.pages.status.report import UnwellReport
 from exporter.settings.config import ExporterSettings
-from exporter.settings.options import options_of
+from exporter.terminal.command import NO_RESPONSE, exit_code, run_command
 from exporter.terminal.direct import direct_polls
 from exporter.terminal.remote import RemoteExporter
-from exporter.terminal.report import UnwellReport
 from exporter.terminal.table import print_report, rendered
-from exporter.terminal.top_flags import INTERVAL_SECONDS, parser
-from streamgauge.serving.logs import LogLevel, configure_logs
-from streamgauge.serving.settings.flags import interval_of, parse
+from exporter.terminal.top_flags import parser
 from streamgauge.serving.settings.loader import SettingsError
-
-NO_RESPONSE: Final = 3
 
 Refresh = Callable[[], Awaitable[UnwellReport]]
 
 
 def main(argv: Sequence[str]) -> int:
-    try:
-        given = parse(argv, parser())
-        url, once, every = given.pop("url"), given.pop("once"), interval_seconds(given.pop("every"))
-        settings = options_of(given, os.environ).load()
-        # The table shows failures; log lines would tear it.
-        configure_logs(settings.log.format, LogLevel.ERROR)
-        return asyncio.run(_run(settings, url, every, once=bool(once)))
-    except SettingsError as error:
-        sys.stderr.write(f"streamgauge: {error}\n")
-        return NO_RESPONSE
-    except KeyboardInterrupt:
-        return 0
+    return run_command(argv, parser(), ("url", "once"), _run, interrupted=0)
 
 
-async def _run(settings: ExporterSettings, url: str | None, every: float, *, once: bool) -> int:
-    async with _source(settings, url, every, once=once) as refresh:
+async def _run(settings: ExporterSettings, every: float, flags: dict[str, Any]) -> int:
+    once = bool(flags["once"])
+    async with _source(settings, flags["url"], every, once=once) as refresh:
         if once:
             return await _print_once(refresh)
         await _show(refresh, every)
@@ -81,7 +66,7 @@ async def _print_once(refresh: Refresh) -> int:
         sys.stderr.write(f"streamgauge: {error.detail}\n")
         return NO_RESPONSE
     print_report(report, _console())
-    return int(report.level) if report.responded else NO_RESPONSE
+    return exit_code(report.level) if report.responded else NO_RESPONSE
 
 
 async def _show(refresh: Refresh, every: float) -> None:
@@ -99,7 +84,3 @@ def _console() -> Console:
     """80 columns where the output is no terminal."""
     width: dict[str, Any] = {} if sys.stdout.isatty() else {"width": 80}
     return Console(highlight=False, **width)
-
-
-def interval_seconds(text: str | None) -> float:
-    return INTERVAL_SECONDS if text is None else interval_of("--every", text)

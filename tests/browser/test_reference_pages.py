@@ -10,7 +10,8 @@ import pytest_asyncio
 from aiohttp import web
 from support.browser import Browser, Page, chromium_path, started_browser
 
-from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
+from exporter.pages.reference.page import REFERENCES, docs_page
+from exporter.pages.rendering import DOCS_POLICY
 
 pytestmark = [
     pytest.mark.browser,
@@ -26,7 +27,7 @@ PLACE = "document.getElementById({name!r}).getBoundingClientRect().top"
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def address() -> AsyncIterator[str]:
     async def serve(request: web.Request) -> web.Response:
-        headers = {"Content-Security-Policy": docs_policy()}
+        headers = {"Content-Security-Policy": DOCS_POLICY}
         page = await asyncio.to_thread(docs_page, request.match_info["name"])
         return web.Response(text=page, content_type="text/html", headers=headers)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 
-from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.reference import checks, configuration, metrics
 from exporter.pages.reference.markdown_to_html import Document, to_document
 from exporter.pages.reference.runbooks import INDEX, runbook, runbooks
+from exporter.pages.rendering import render
 from exporter.pages.status.view import DocLink
-from streamgauge.serving.version import VERSION
+
+Links = list[tuple[str, str]]  # address and title
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,6 @@ def doc_links() -> tuple[DocLink, ...]:
     """Links of the status page, which is one level above."""
     references = (DocLink(each.title, f"docs/{name}") for name, each in REFERENCES.items())
     return (*references, DocLink(_RUNBOOKS, "docs/runbooks/"))
-
-
-_STYLE = asset("page.css") + asset("reference.css")
-
-
-def docs_policy() -> str:
-    """The Content-Security-Policy header of these pages: one style sheet, no script."""
-    return (
-        f"default-src 'none'; style-src {hash_source(_STYLE)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
 
 
 @cache
@@ -71,44 +60,12 @@ def runbook_page(name: str, telemetry_path: str = "/metrics") -> str:
     return _page(document, _header(name, "../", telemetry_path))
 
 
-def _page(document: Document, header: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>{document.title} · Streamgauge</title>
-<link rel="icon" href="data:,">
-<style>{_STYLE}</style>
-</head>
-<body class="doc">
-{header}
-<main>
-{_contents(document)}
-{document.html}
-</main>
-<footer><p>Reference of Streamgauge {escape(VERSION)}.</p></footer>
-</body>
-</html>
-"""
+def _page(document: Document, links: Links) -> str:
+    return render("doc.html", document=document, links=links)
 
 
-def _header(current: str, docs: str, telemetry_path: str) -> str:
+def _header(current: str, docs: str, telemetry_path: str) -> Links:
     """`docs`: the way to /docs/. Relative, so that pages work behind a proxy that adds a path."""
     links = [(f"{docs}../", "Status"), (f"{docs}..{telemetry_path}", "Metrics")]
     pages = [*((name, each.title) for name, each in REFERENCES.items()), ("runbooks/", _RUNBOOKS)]
-    links += [(f"{docs}{name}", title) for name, title in pages if name != current]
-    anchors = "".join(f'<a href="{href}">{escape(title)}</a>' for href, title in links)
-    return (
-        f'<header><p class="brand">Streamgauge <span>{escape(VERSION)}</span></p>'
-        f"<nav>{anchors}</nav></header>"
-    )
-
-
-def _contents(document: Document) -> str:
-    entries = "".join(
-        f'<li><a href="#{heading.anchor}">{heading.html}</a></li>' for heading in document.chapters
-    )
-    return f'<ul class="contents">{entries}</ul>'
+    return [*links, *((f"{docs}{name}", title) for name, title in pages if name != current)]

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 
 from exporter.audit.check import Check
 from exporter.audit.output.printed_commands import printed_commands
 from exporter.audit.report import Report, ReportedFinding
-from exporter.pages.status.view import AuditView, CheckView, FoundView, count
+from exporter.pages.status.level import Level
+from exporter.pages.status.wording import count
 
 # Many consumers that fail one check are one problem to fix.
 MAX_PER_CHECK = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FoundView:
+    where: str
+    evidence: str
+    muted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """The findings of one check."""
+
+    code: str
+    severity: str
+    title: str
+    why: str
+    remedy: str
+    commands: tuple[str, ...]  # for the first finding
+    found: tuple[FoundView, ...]
+    more: int = 0  # findings that are not listed
+    active: int = 0  # findings that are not muted
+
+    @property
+    def level(self) -> Level:
+        if not self.active or self.severity == "info":
+            return Level.OK
+        return Level.CRITICAL if self.severity == "crit" else Level.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    headline: str
+    checks: tuple[CheckView, ...]  # the worst first
+    not_evaluated: tuple[tuple[str, tuple[str, ...]], ...] = ()  # by reason: codes
+    unknown_ignores: tuple[str, ...] = ()  # ignored codes that match no check
+
+    @property
+    def critical(self) -> tuple[CheckView, ...]:
+        return tuple(check for check in self.checks if check.level is Level.CRITICAL)
 
 
 def audit_view(report: Report) -> AuditView:

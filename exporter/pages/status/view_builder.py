@@ -1,58 +1,43 @@
-"""Builds the views of the status page from the state of the pollers."""
+"""Builds the view of the overview from the state of the pollers."""
 
 from __future__ import annotations
 
-import heapq
-import time
-
-from exporter import catalog
-from exporter.model import MALFORMED, Consumer, Server
 from exporter.pages.reference.page import doc_links
-from exporter.pages.status.audit_view import audit_view
-from exporter.pages.status.conditions import NO_CONDITIONS, conditions_view
-from exporter.pages.status.evidence import evidence
-from exporter.pages.status.view import (
-    ConsumerView,
-    RequestView,
-    ServerView,
-    Source,
-    State,
-    StatusView,
-    SystemView,
-)
+from exporter.pages.status.audit_view import AuditView, audit_view
+from exporter.pages.status.problems import Facts
+from exporter.pages.status.system_problems import reload_row, system_rows
+from exporter.pages.status.unwell import UnwellRow, unwell_assets
+from exporter.pages.status.view import RequestView, State, StatusView, SystemView
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Supervisor
 from exporter.samples.owner_limits import ignored_assets
-from exporter.signals.results import Signals
 from streamgauge.serving.version import VERSION
 
-MAX_ROWS = 1000
-_SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
 
-
-def status_view(supervisor: Supervisor, config_source: str) -> StatusView:
-    """Sorts up to 100,000 consumers: runs outside the event loop."""
-    now = time.time()
+def status_view(supervisor: Supervisor, config_source: str, now: float) -> StatusView:
+    """Looks at up to 100,000 consumers: runs outside the event loop."""
+    web = supervisor.settings.web
     return StatusView(
         version=VERSION,
         now=now,
         interval_seconds=supervisor.settings.interval,
         config_source=config_source,
-        systems=tuple(system_view(poller, now) for poller in supervisor.pollers),
+        systems=tuple(system_view(poller, now, web.grafana_url) for poller in supervisor.pollers),
         docs=doc_links(),
-        telemetry_path=supervisor.settings.web.telemetry_path,
+        telemetry_path=web.telemetry_path,
+        own=() if supervisor.reload_ok else (reload_row(),),
     )
 
 
-def system_view(poller: SystemPoller, now: float) -> SystemView:
+def system_view(poller: SystemPoller, now: float, grafana: str = "") -> SystemView:
     state = poller.state  # read once: the next poll may end while this runs
     known = None if state.is_stale(now) else state.snapshot
-    consumers = known.consumers if known else ()
-    rows = _worst(consumers)
+    audit = audit_view(state.report) if state.report else None
+    unwell, hidden = _unwell(poller, state, now, audit, grafana)
     return SystemView(
         name=poller.system,
-        source=_SOURCES[poller.source_name],
+        source=poller.source_name,
         targets=poller.targets,
         state=_state(state, now),
         age_seconds=state.age(now),
@@ -61,16 +46,26 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         servers_expected=state.servers_expected or 0,
         accounts=len(known.accounts) if known else 0,
         streams=len(known.streams) if known else 0,
-        consumers=len(consumers),
+        consumers=len(known.consumers) if known else 0,
         series=state.served(now).series,
         requests=_requests(state, now),
-        servers=tuple(map(_server, state.servers)),
-        consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
-        consumers_hidden=len(consumers) - len(rows),
-        conditions=conditions_view(state.signals, now) if known else NO_CONDITIONS,
+        unwell=unwell,
+        hidden=hidden,
+        unjudged=_unjudged(state) if known else (),
         notes=_notes(state, now),
-        audit=audit_view(state.report) if state.report else None,
+        audit=audit,
     )
+
+
+def _unwell(
+    poller: SystemPoller, state: SystemState, now: float, audit: AuditView | None, grafana: str
+) -> tuple[tuple[UnwellRow, ...], int]:
+    rows = [*system_rows(poller.system, poller.targets, state, now, audit, grafana)]
+    if state.snapshot is None or state.is_stale(now):
+        return tuple(rows), 0
+    facts = Facts.of(state.signals, state.snapshot.servers, now)
+    assets, found = unwell_assets(state.snapshot, facts, grafana)
+    return (*rows, *assets), found - len(assets)
 
 
 def _state(state: SystemState, now: float) -> State:
@@ -95,50 +90,19 @@ def _requests(state: SystemState, now: float) -> tuple[RequestView, ...]:
     )
 
 
-def _server(server: Server) -> ServerView:
-    detail = server.health_detail if server.healthy is False else ""
-    return ServerView(server.name, server.version, server.up, detail)
-
-
-def _worst(consumers: tuple[Consumer, ...]) -> list[Consumer]:
-    """Consumers without a leader first: their backlog is unknown. Then by backlog."""
-    return heapq.nlargest(
-        MAX_ROWS, consumers, key=lambda row: (not row.up, row.num_pending + row.num_ack_pending)
-    )
-
-
-def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
-    config = row.config
-    result = signals.consumers.get((row.account, row.stream, row.name))
-    verdict = result.verdict if result else None
-    push = config is not None and config.kind == "push"
-    return ConsumerView(
-        account=row.account,
-        stream=row.stream,
-        consumer=row.name,
-        up=row.up,
-        backlog=row.num_pending + row.num_ack_pending,
-        num_pending=row.num_pending,
-        num_ack_pending=row.num_ack_pending,
-        max_ack_pending=config.max_ack_pending if config else None,
-        num_redelivered=row.num_redelivered,
-        num_waiting=None if push else row.num_waiting,
-        ack_floor_gap=result.ack_floor_gap if result else None,
-        paused=row.paused,
-        leader=row.leader,
-        verdict="" if verdict is None else catalog.VERDICTS[verdict],
-        since_seconds=max(0.0, now - result.verdict_since) if result else None,
-        evidence=evidence(row, result) if result else "",
-        malformed=row.reason == MALFORMED,
-    )
+def _unjudged(state: SystemState) -> tuple[tuple[str, str, int], ...]:
+    found = state.signals.unjudged.items()
+    return tuple(sorted((word, reason, number) for (word, reason), number in found))
 
 
 def _notes(state: SystemState, now: float) -> tuple[str, ...]:
     notes, served = [], state.served(now)
-    if served.dropped:
-        notes.append(f"{served.dropped:,} series above max_series are dropped from /metrics.")
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
+    if state.history_dropped:
+        notes.append(
+            f"{state.history_dropped:,} unwell assets have no charts: too many are unwell."
+        )
     ignored = ignored_assets(state.snapshot)
     notes += [
         f"Owners mute alerts or checks of {number:,} {asset}{'' if number == 1 else 's'} "

@@ -1,39 +1,25 @@
-"""Views of a system and the page made of them, for the tests of the status page."""
+"""Pollers in memory with the state of a system, and the pages made of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
 
-from exporter.pages.status.page import status_page
-from exporter.pages.status.view import (
-    ConsumerView,
-    DocLink,
-    RequestView,
-    ServerView,
-    StatusView,
-    SystemView,
-)
+from msgspec.structs import replace as changed
+from support.exporter.models import NOW, consumer, server, snapshot, stream
+
+from exporter.model import Consumer, Outcome, Server, Snapshot, Stream
+from exporter.pages.site import StatusSite, overview_page
+from exporter.pages.status.view import DocLink, RequestView, StatusView, SystemView
+from exporter.polling.history import History
+from exporter.polling.state import SystemState
+from exporter.polling.supervisor import Supervisor
+from exporter.samples.render import Rendered
+from exporter.settings.config import ExporterSettings, WebSettings
+from exporter.signals.results import ConsumerSignals, Signals
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
-
-
-def consumer(name: str = "worker", backlog: int = 0) -> ConsumerView:
-    return ConsumerView(
-        account="$G",
-        stream="ORDERS",
-        consumer=name,
-        up=True,
-        backlog=backlog,
-        num_pending=backlog,
-        num_ack_pending=0,
-        max_ack_pending=1000,
-        num_redelivered=0,
-        num_waiting=1,
-        ack_floor_gap=0,
-        paused=False,
-        leader="n1",
-    )
-
 
 SUCCEEDED = RequestView("consumer_list", ok=True, seconds=0.012, age_seconds=3.0)
 HEALTHY = SystemView(
@@ -50,15 +36,49 @@ HEALTHY = SystemView(
     consumers=34,
     series=816,
     requests=(replace(SUCCEEDED, request="stream_list"), SUCCEEDED),
-    servers=(ServerView("n1", "2.15.1", up=True),),
-    consumer_rows=(consumer(),),
 )
 
 
 def page_of(*systems: SystemView) -> str:
-    return status_page(view_of(*systems))
+    return overview_page(view_of(*systems))
 
 
 def view_of(*systems: SystemView) -> StatusView:
     docs = (DocLink("Documentation", "https://docs.invalid/"),)
-    return StatusView("0.1.0", 1_794_814_732.0, 15, "flags", systems, docs)
+    return StatusView("0.1.0", NOW, 15, "flags", systems, docs)
+
+
+def held(*conditions: tuple[str, float], verdict: int = 0, **values: Any) -> ConsumerSignals:
+    """Signals of a consumer with conditions, each with its age in seconds."""
+    times = tuple((word, NOW - age) for word, age in conditions)
+    return ConsumerSignals(0, 0, 0, verdict, NOW - 60, conditions=times, **values)
+
+
+@dataclass
+class MemoryPoller:
+    """The part of a SystemPoller that the pages see."""
+
+    state: SystemState
+    system: str = "demo"
+    source_name: str = "system"
+    targets: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    history: History = field(default_factory=History)
+
+
+def polled(
+    *rows: Stream | Consumer | Server, signals: Signals | None = None, now: float = NOW, **changes: Any
+) -> MemoryPoller:
+    """A system whose last poll has these rows. Its time is now."""
+    taken: Snapshot = changed(snapshot(*rows, **changes), system="demo", taken=now)
+    outcomes = changed(taken, outcomes=(Outcome("jsz", True, 0.1),))
+    state = SystemState(45.0).with_outcomes(outcomes, now)
+    return MemoryPoller(state.succeeded(taken, Rendered((), 0, 0, 0), signals or Signals()))
+
+
+def site(*pollers: MemoryPoller, grafana: str = "", reload_ok: bool = True) -> StatusSite:
+    settings = ExporterSettings(web=WebSettings(grafana_url=grafana))
+    made = SimpleNamespace(pollers=pollers, settings=settings, reload_ok=reload_ok)
+    return StatusSite(cast("Supervisor", made), "flags", lambda: NOW)
+
+
+__all__ = ["HEALTHY", "HOSTILE", "SUCCEEDED", "MemoryPoller", "consumer", "held", "page_of", "polled", "server", "site", "stream", "view_of"]

@@ -6,9 +6,9 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from html.parser import HTMLParser
 
 import pytest
+from support.exporter.outline import Outline
 
 from alerts.rules import ALERTS
 from exporter import catalog
@@ -17,49 +17,12 @@ from exporter.pages.reference.page import (
     REFERENCES,
     doc_links,
     docs_page,
-    docs_policy,
     index_page,
     runbook_page,
 )
 from exporter.pages.reference.runbooks import INDEX, runbooks
+from exporter.pages.rendering import DOCS_POLICY
 from exporter.settings.flags import FLAGS
-
-VOID = {"meta", "link", "wbr"}
-
-
-class Outline(HTMLParser):
-    """Tags that must balance, all attributes, and the words."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.words: list[str] = []
-        self.style = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "style":
-            self.style += data
-        else:
-            self.words.append(data)
-
-    def values(self, attribute: str) -> list[str]:
-        return [value for _, name, value in self.attributes if name == attribute]
-
-    @property
-    def text(self) -> str:
-        return "".join(self.words)
-
 
 @pytest.fixture(params=sorted(REFERENCES))
 def page(request: pytest.FixtureRequest) -> Outline:
@@ -89,9 +52,8 @@ def test_tags_balance_and_anchors_are_unique(page: Outline) -> None:
 def test_every_link_leads_somewhere(page: Outline) -> None:
     anchors = set(page.values("id"))
     pages = {"../", "../metrics", "runbooks/", *REFERENCES}
-    links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
-    assert links
-    for link in links:
+    assert page.links
+    for link in page.links:
         assert link in pages or link.removeprefix("#") in anchors, link
 
 
@@ -99,15 +61,15 @@ def test_nothing_comes_from_elsewhere(page: Outline) -> None:
     tags = {tag for tag, _, _ in page.attributes}
     assert not tags & {"script", "img", "iframe", "object", "form"}
     assert [value for name in ("src", "href") for value in page.values(name) if "//" in value] == []
-    assert "@import" not in page.style
-    assert "url(" not in page.style
+    assert "@import" not in page.inline["style"]
+    assert "url(" not in page.inline["style"]
 
 
 def test_the_policy_allows_the_style_of_the_page_and_no_script(page: Outline) -> None:
-    digest = base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in docs_policy()
-    assert docs_policy().startswith("default-src 'none'; ")
-    assert "script-src" not in docs_policy()
+    digest = base64.b64encode(hashlib.sha256(page.inline["style"].encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in DOCS_POLICY
+    assert DOCS_POLICY.startswith("default-src 'none'; ")
+    assert "script-src" not in DOCS_POLICY
 
 
 def test_no_markdown_is_left_over(page: Outline) -> None:
@@ -126,11 +88,6 @@ def test_the_status_page_links_to_all_with_relative_addresses() -> None:
     ]
 
 
-def links_of(html: str) -> list[str]:
-    page = Outline(html)
-    return [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
-
-
 def test_every_alert_has_a_runbook_page_whose_links_lead_somewhere() -> None:
     assert {alert.full_name for alert in ALERTS} | {INDEX} == set(runbooks())
     above = {"../../", "../../metrics", "../runbooks/", ".", *(f"../{name}" for name in REFERENCES)}
@@ -138,14 +95,14 @@ def test_every_alert_has_a_runbook_page_whose_links_lead_somewhere() -> None:
         html = runbook_page(name)
         assert "<h1>" in html
         anchors = {f"#{value}" for value in Outline(html).values("id")}
-        for link in links_of(html):
+        for link in Outline(html).links:
             page = link.partition("#")[0]
             known = page in above or page in runbooks() or link in anchors
             assert known or "://" in link, f"{name}: {link}"
 
 
 def test_the_index_lists_every_page() -> None:
-    listed = set(links_of(index_page()))
+    listed = set(Outline(index_page()).links)
     assert {*REFERENCES, *(f"runbooks/{name}" for name in runbooks() if name != INDEX)} <= listed
 
 

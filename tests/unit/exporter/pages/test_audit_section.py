@@ -1,18 +1,18 @@
-"""The audit on the status page: evidence, remedy and mutes, escaped, and never too long."""
+"""The audit on the overview: evidence, remedy and mutes, escaped, and never too long."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
-from support.exporter.status_views import HEALTHY, HOSTILE, page_of
+from support.exporter.status_views import HEALTHY, HOSTILE, page_of, polled, site
 
 from exporter.audit.check import Finding, Need
 from exporter.audit.report import Report
 from exporter.audit.severity import Severity
-from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
+from exporter.pages.status.audit_view import MAX_PER_CHECK, AuditView, audit_view
 from exporter.pages.status.level import Level
-from exporter.pages.status.view import AuditView, troubles
+from exporter.pages.status.unwell import UnwellRow
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
 
@@ -31,6 +31,12 @@ def words(view: AuditView) -> str:
     return " ".join("".join(Words(page_of(replace(HEALTHY, audit=view))).text).split())
 
 
+def unwell(report: Report) -> tuple[UnwellRow, ...]:
+    poller = polled()
+    poller.state = replace(poller.state, report=report)
+    return site(poller).view().rows
+
+
 def report(severity: Severity = Severity.WARN) -> Report:
     made = replace(check("a-check", WORKER, ORDERS, severity=severity), commands=COMMANDS)
     lacking = check("a-history", needs=frozenset({Need.HISTORY}))
@@ -43,7 +49,7 @@ def test_a_finding_shows_its_evidence_and_what_to_do() -> None:
     assert "warn a-check A title (1, 1 muted)" in text
     assert "ORDERS 1 of 2" in text
     assert "ORDERS > worker 3 of 5 muted by consumer metadata" in text
-    assert "A reason.A remedy.nats consumer edit ORDERS CONSUMER --max-deliver 5" in text
+    assert "A reason.A remedy. nats consumer edit ORDERS CONSUMER --max-deliver 5" in text
 
 
 def test_what_was_not_judged_is_reported_with_the_reason() -> None:
@@ -62,17 +68,17 @@ def test_each_check_links_to_its_description() -> None:
     [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)],
 )
 def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, reported: bool) -> None:
-    found = troubles(replace(HEALTHY, audit=audit_view(report(severity))))
+    found = unwell(report(severity))
     assert bool(found) is reported
     if reported:
-        assert found[0].level is Level.WARNING
-        assert found[0].text == "The audit found a-check: A title (ORDERS)"
+        assert (found[0].level, found[0].kind, found[0].what) == (Level.WARNING, "finding", "a-check")
+        assert found[0].evidence == "A title (ORDERS)"
+        assert found[0].runbook == "docs/runbooks/JetStreamConfigFinding"
 
 
 def test_what_is_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
-    view = audit_view(evaluated(audit_context(muted_consumer("a-check")), made))
-    assert troubles(replace(HEALTHY, audit=view)) == ()
+    assert unwell(evaluated(audit_context(muted_consumer("a-check")), made)) == ()
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
