@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from exporter.pages.status.level import Level
 from exporter.pages.status.sparkline import HEIGHT, WIDTH
-from exporter.pages.status.wording import ago, count, size, span
+from exporter.pages.status.wording import ago, count, listed, span
 from streamgauge.serving.version import VERSION
 
 _CREDENTIALS = re.compile(r"//\S*@")
@@ -76,8 +76,8 @@ def _environment() -> Environment:
         "free": lambda text: _CREDENTIALS.sub("//", text),  # no credentials of URLs
         "iso": lambda at: datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
         "level": lambda level: Level(level).word,
+        "listed": listed,
         "moment": _moment,
-        "size": size,
         "source": lambda name: _SOURCES[name],
         "span": span,
         "symbol": lambda level: Level(level).symbol,

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 from aiohttp import web
+from exporter.pages.status.page import content_security_policy, status_page
 from support.browser import Browser, Page, chromium_path, started_browser
 
-from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view import (
     ConsumerView,
     RequestView,

@@ -12,6 +12,14 @@ from exporter.signals.results import ConsumerSignals
 # A shorter lag is normal processing time.
 _MIN_LAG_SECONDS = 5.0
 
+# Where messages wait: how old they are matters.
+_WITH_LAG = frozenset(
+    {
+        "losing_messages", "ack_pending_full", "stalled", "nothing_finished", "ack_floor_stuck",
+        "no_worker_pulls", "not_bound", "falling_behind", "paused_backlog",
+    }
+)  # fmt: skip
+
 _Facts = Callable[[Consumer, ConsumerSignals], Iterator[str]]
 
 
@@ -20,7 +28,8 @@ def consumer_evidence(word: str, row: Consumer, signals: ConsumerSignals | None)
         return row.reason.replace("_", " ") or "its leader did not respond"
     if signals is None or word not in _CONSUMER:
         return ""
-    return ", ".join((*_CONSUMER[word](row, signals), *_lag(signals)))
+    lag = _lag(signals) if word in _WITH_LAG else ()
+    return ", ".join((*_CONSUMER[word](row, signals), *lag))
 
 
 def stream_evidence(word: str, row: Stream) -> str:

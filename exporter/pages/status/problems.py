@@ -7,7 +7,6 @@ raises a ticket is a warning. Owners lower it in the metadata as they do in the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from msgspec import Struct
 
@@ -75,10 +74,8 @@ def consumer_problems(row: Consumer, facts: Facts) -> tuple[Problem, ...]:
     )  # fmt: skip
     limits = exceeded_by_consumer(row, facts.offsets, facts.now)
     return _sorted(
-        conditions,
-        asset.malformed(row.reason, advice.CONSUMER),
+        [*conditions, *asset.malformed(row.reason, advice.CONSUMER), *asset.limits(limits)],
         asset.events(events, facts.now),
-        asset.limits(limits),
     )
 
 
@@ -98,23 +95,19 @@ def stream_problems(row: Stream, facts: Facts) -> tuple[Problem, ...]:
         if row.up and row.lost
         else []
     )  # fmt: skip
+    limits = asset.limits(exceeded_by_stream(row, facts.offsets, facts.now))
     return _sorted(
-        conditions,
-        damaged,
-        asset.malformed(row.reason, advice.STREAM),
+        [*conditions, *damaged, *asset.malformed(row.reason, advice.STREAM), *limits],
         asset.events(facts.signals.stream_events.get(key), facts.now),
-        asset.limits(exceeded_by_stream(row, facts.offsets, facts.now)),
     )
 
 
 def server_problems(row: Server, facts: Facts) -> tuple[Problem, ...]:
-    asset = _Asset({"server": row.name}, NO_NOTES)
-    return _sorted(
-        asset.problem(
-            word, advice.SERVER.get(word), facts.now - since, server_evidence(word, row)
-        )
-        for word, since in facts.signals.server_conditions.get(row.name, ())
-    )  # fmt: skip
+    asset, found = _Asset({"server": row.name}, NO_NOTES), []
+    for word, since in facts.signals.server_conditions.get(row.name, ()):
+        evidence = server_evidence(word, row)
+        found.append(asset.problem(word, advice.SERVER.get(word), facts.now - since, evidence))
+    return _sorted(found)
 
 
 def level_of(problems: Sequence[Problem]) -> Level:
@@ -161,6 +154,9 @@ def _is_muted(ignore: Sequence[str], runbook: str) -> bool:
     )
 
 
-def _sorted(*found: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The gravest first; conditions come in their own order of gravity."""
-    return tuple(sorted(chain(*found), key=lambda each: -each.level))
+def _sorted(now: Sequence[Problem], events: Iterable[Problem] = ()) -> tuple[Problem, ...]:
+    """The gravest first; conditions come in their own order. An event that a condition of the same
+    alert covers is left out."""
+    covered = {each.runbook for each in now}
+    found = (*now, *(each for each in events if each.runbook not in covered))
+    return tuple(sorted(found, key=lambda each: -each.level))

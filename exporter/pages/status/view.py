@@ -10,6 +10,8 @@ from exporter.pages.status.level import Level
 from exporter.pages.status.unwell import MAX_ROWS, UnwellRow, gravest_first
 from exporter.pages.status.wording import ago, count, listed
 
+_MIN_GROUP = 4
+
 State = Literal["fresh", "stale", "waiting", "partial"]
 
 
@@ -81,6 +83,34 @@ class SystemView:
 
 
 @dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Assets with the same problem from the same cause, as streams with a replica on one server."""
+
+    rows: tuple[UnwellRow, ...]
+
+    @property
+    def first(self) -> UnwellRow:
+        return self.rows[0]
+
+
+def grouped(rows: tuple[UnwellRow, ...]) -> list[RowGroup]:
+    """In the order of their first rows; a few equal ones stay apart."""
+    found: dict[object, list[UnwellRow]] = {}
+    for row in rows:
+        also = tuple(problem.word for problem in row.also)
+        found.setdefault((row.system, row.kind, row.what, row.evidence, also), []).append(row)
+    apart: list[RowGroup] = []
+    for row in rows:
+        also = tuple(problem.word for problem in row.also)
+        equal = found[row.system, row.kind, row.what, row.evidence, also]
+        if len(equal) < _MIN_GROUP:
+            apart.append(RowGroup((row,)))
+        elif equal[0] is row:
+            apart.append(RowGroup(tuple(equal)))
+    return apart
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView:
     version: str
     now: float  # seconds since the epoch
@@ -96,6 +126,10 @@ class StatusView:
         """All that is unwell, gravest first."""
         found = [*self.own, *(row for system in self.systems for row in system.unwell)]
         return tuple(gravest_first(found)[:MAX_ROWS])
+
+    @property
+    def groups(self) -> list[RowGroup]:
+        return grouped(self.rows)
 
     @property
     def hidden(self) -> int:

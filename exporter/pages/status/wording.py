@@ -44,7 +44,7 @@ def listed(names: Sequence[str]) -> str:
 def number(value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.3g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.2g}"
 
 
 def percent(ratio: float | None) -> str:

@@ -66,7 +66,10 @@ class MemoryPoller:
 
 
 def polled(
-    *rows: Stream | Consumer | Server, signals: Signals | None = None, now: float = NOW, **changes: Any
+    *rows: Stream | Consumer | Server,
+    signals: Signals | None = None,
+    now: float = NOW,
+    **changes: Any,
 ) -> MemoryPoller:
     """A system whose last poll has these rows. Its time is now."""
     taken: Snapshot = changed(snapshot(*rows, **changes), system="demo", taken=now)
@@ -81,4 +84,17 @@ def site(*pollers: MemoryPoller, grafana: str = "", reload_ok: bool = True) -> S
     return StatusSite(cast("Supervisor", made), "flags", lambda: NOW)
 
 
-__all__ = ["HEALTHY", "HOSTILE", "SUCCEEDED", "MemoryPoller", "consumer", "held", "page_of", "polled", "server", "site", "stream", "view_of"]
+__all__ = [
+    "HEALTHY",
+    "HOSTILE",
+    "SUCCEEDED",
+    "MemoryPoller",
+    "consumer",
+    "held",
+    "page_of",
+    "polled",
+    "server",
+    "site",
+    "stream",
+    "view_of",
+]

