@@ -40,7 +40,7 @@ class SlowAck(WorkerFault):
     what = "the worker holds max_ack_pending messages and acks none: deliveries stop"
     stream, consumer, place = "PAYMENTS", "stuck", "PAYMENTS > stuck"
     alerts = ("ConsumerAckPendingFull",)
-    verdict = "ack-pending full"
+    verdict = "ack pending full"
     remedy = "the worker acks what it holds"
     batch = 20
     # Longer than a person looks: every ack_wait the same messages are delivered again.

@@ -44,7 +44,7 @@ class Fault(ABC):
     what: ClassVar[str]  # what happens, in one sentence
     place: ClassVar[str]  # STREAM or STREAM > consumer
     alerts: ClassVar[tuple[str, ...]]  # each of them reports it; without the prefix JetStream
-    verdict: ClassVar[str] = ""  # as on the status page; "" without a consumer
+    verdict: ClassVar[str] = ""  # the condition, as on the status page; "" without a consumer
     remedy: ClassVar[str]  # what `heal` does
     needs_cluster: ClassVar[bool] = False
 

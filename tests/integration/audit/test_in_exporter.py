@@ -1,6 +1,7 @@
 """The audit in a running exporter: series, status page and log while a configuration changes."""
 
 import asyncio
+import html
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -132,5 +133,5 @@ async def test_denied_server_settings_leave_the_poll_complete(tmp_path: Path) ->
             )
             assert found.value("up", system="prod") == 1.0
             assert found.value("request_success", request="varz") == 0.0
-            page = (await exporter.request("/")).text
-            assert "the server&#x27;s settings (VARZ) are not known: " in page
+            page = html.unescape((await exporter.request("/")).text)
+            assert "the server's settings (VARZ) are not known: " in page

@@ -179,8 +179,8 @@ async def test_an_unknown_choice_is_refused_in_words(exporter: Exporter) -> None
 
 async def test_the_pages_are_there(exporter: Exporter) -> None:
     status = (await exporter.request("/")).text
-    assert "worker-0" in status
-    for link in ("docs/metrics", "docs/configuration"):
+    assert "worker-0" in (await exporter.request("/consumers")).text
+    for link in ("docs/metrics", "docs/configuration", "streams", "servers"):
         assert f'href="{link}"' in status
         assert (await exporter.request(f"/{link}")).status == 200
 

@@ -51,7 +51,8 @@ async def test_a_consumer_without_workers_is_explained(server: NatsServer) -> No
     _, out, err = await until(explained, lambda seen: seen[0] == 1, "never unwell")
     lines = out.splitlines()
     assert lines[0] == "ORDERS › worker (account $G)"
-    assert lines[1].startswith("Verdict: no worker pulls / not bound, for ")
+    assert lines[1] == "State: no worker pulls."
+    assert lines[2].startswith("Warning: no worker pulls, for ")
     assert "Numbers: 5 pending, 0 of 1,000 unacknowledged, 0 redelivered, 0 pulls waiting." in lines
     assert "Next: nats consumer info ORDERS worker" in lines
     assert max(map(len, lines)) <= 80

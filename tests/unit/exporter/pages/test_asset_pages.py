@@ -66,7 +66,7 @@ def test_a_consumer_shows_what_since_when_why_and_what_next() -> None:
     assert "1,000 of 1,000 unacknowledged" in found.words
     assert "nothing more is delivered." in found.words
     assert "nats consumer info ORDERS worker" in found.words
-    assert ["▲ falling behind", "1 min 22:12 UTC"] == found.cells[1][:2]
+    assert found.cells[1][:2] == ["▲ falling behind", "1 min 22:12 UTC"]
     assert "docs/runbooks/JetStreamConsumerAckPendingFull" in found.links
     assert "docs/runbooks/JetStreamConsumerBacklogGrowing" in found.links
     assert "stream?system=demo&account=APP&stream=ORDERS" in found.links
@@ -104,7 +104,9 @@ def test_a_server_shows_its_clock_and_storage() -> None:
 
 def test_an_unwell_asset_has_charts_with_words_for_screen_readers() -> None:
     found = page("consumer", with_history())
-    labels = [value for tag, name, value in found.attributes if (tag, name) == ("svg", "aria-label")]
+    labels = [
+        value for tag, name, value in found.attributes if (tag, name) == ("svg", "aria-label")
+    ]
     assert "Pending: now 90, between 0 and 90" in labels
     assert "Deliveries: now 2/s, between 2/s and 2/s" in labels
     assert "Ack pending: now 1,000, between 1,000 and 1,000" in labels

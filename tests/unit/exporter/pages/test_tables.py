@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.exporter.models import NOW, at, consumer, consumer_config, server, stream, stream_config
+from support.exporter.models import (
+    NOW,
+    at,
+    consumer,
+    consumer_config,
+    server,
+    stream,
+    stream_config,
+)
 from support.exporter.outline import Outline
 from support.exporter.status_views import HOSTILE, MemoryPoller, held, polled, site
 
@@ -54,7 +62,18 @@ def test_a_row_shows_state_since_when_and_numbers_that_are_known() -> None:
     found = {row[0]: row for row in rows()}
     assert found["gone"][3:9] == ["✕ no leader for 1 min", "–", "–", "–", "–", "–"]
     assert found["again"][3] == "▲ redelivery high for 30 s"
-    assert found["few"] == ["few", "ORDERS", "APP", "ok", "9", "0 of 1,000", "1 min", "0", "0", "n1"]
+    assert found["few"] == [
+        "few",
+        "ORDERS",
+        "APP",
+        "ok",
+        "9",
+        "0 of 1,000",
+        "1 min",
+        "0",
+        "0",
+        "n1",
+    ]
     assert found["many"][8] == "–"  # push: no pull requests
     assert found["paused"][3] == "paused"
     assert found["other"][3] == "not judged yet"

@@ -153,6 +153,10 @@ ERRORS = {
         "web: {telemetry_path: /-/healthy}",
         'web.telemetry_path: "/-/healthy" is not a free path (write it like /metrics)',
     ),
+    "a telemetry path that is a page": (
+        "web: {telemetry_path: /consumers}",
+        'web.telemetry_path: "/consumers" is not a free path (write it like /metrics)',
+    ),
     "a telemetry path that is the root": (
         "web: {telemetry_path: /}",
         'web.telemetry_path: "/" is not a free path (write it like /metrics)',
