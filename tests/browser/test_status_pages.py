@@ -192,7 +192,9 @@ async def test_a_search_narrows_keeps_the_order_and_lives_in_the_link(browser: B
 
 
 async def test_the_way_from_the_overview_to_the_runbook(browser: Browser) -> None:
-    async with opened(browser) as page:
+    async with served() as url, browser.page() as page:
+        await page.viewport(1300, 900)  # a link that breaks has no text in its middle
+        await page.open(url)
         await follow(page, ".unwell tbody a")
         assert "stuck" in await page.evaluate("document.querySelector('h1').textContent")
         await follow(page, ".path a:last-child")
@@ -205,7 +207,7 @@ async def test_every_link_of_every_page_leads_somewhere(browser: Browser) -> Non
     links = "[...document.links].filter(a => a.origin === location.origin).map(a => a.href)"
     async with served() as url, browser.page() as page:
         found = set()
-        for path in PAGES.values():
+        for path in (path for name, path in PAGES.items() if name != "missing"):
             await page.open(url + path)
             found |= set(await page.evaluate(links))
         paths = {link.removeprefix(url).split("?")[0].split("#")[0] for link in found}

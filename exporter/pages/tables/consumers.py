@@ -14,6 +14,7 @@ from exporter.pages.status.wording import UNKNOWN, span
 from exporter.pages.tables.table import Cell, Column, Query, Table, TableView, number_cell
 
 Key = tuple[str, str, str]
+_MORE_THAN_ANY_BACKLOG = 10**18
 
 
 def consumers_table(snapshot: Snapshot, facts: Facts, query: Query) -> TableView:
@@ -53,9 +54,10 @@ class _Consumers:
             Column("leader", "Leader", lambda row: row.leader or None),
         )  # fmt: skip
 
-    def _gravest(self, row: Consumer) -> tuple[int, int]:
-        level = self._levels.get(_key(row), 0) if self._levels else 0
-        return -level, -(row.num_pending + row.num_ack_pending)
+    def _gravest(self, row: Consumer) -> int:
+        """One number, which sorts 100,000 rows faster than a tuple."""
+        level = self._levels.get((row.account, row.stream, row.name), 0) if self._levels else 0
+        return -level * _MORE_THAN_ANY_BACKLOG - row.num_pending - row.num_ack_pending
 
     def _state(self, row: Consumer) -> str:
         return state_text(row, self._facts, self._problems.get(_key(row), ()))
