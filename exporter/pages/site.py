@@ -157,6 +157,7 @@ def _asset(kind: str, key: tuple[str, ...], system: _System, grafana: str) -> As
 def _near(kind: str, key: tuple[str, ...], system: _System) -> list[tuple[str, str]]:
     """Assets of the same stream or account with a similar name."""
     snapshot, name = system.snapshot, system.poller.system
+    known: set[tuple[str, ...]]
     if kind == "server" or snapshot is None:
         known = {(row.name,) for row in system.servers} if kind == "server" else set()
     elif kind == "stream":

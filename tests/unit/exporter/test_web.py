@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as openmetrics_families,
 )
 from prometheus_client.parser import text_string_to_metric_families as text_families
+from support.exporter.status_views import polled
 
 from exporter import catalog
 from exporter.exposition.text_format import Block, Column, Format, label_head, render_block
@@ -67,7 +68,10 @@ class MemorySupervisor:
     ended: list[str] = field(default_factory=list)
     response: Reload = field(default_factory=lambda: Reload(True, "reloaded"))
     settings: ExporterSettings = field(default_factory=ExporterSettings)
-    pollers: tuple[SystemPoller, ...] = ()
+    pollers: tuple[SystemPoller, ...] = field(
+        default_factory=lambda: (cast("SystemPoller", polled()),)
+    )
+    reload_ok: bool = True
 
     def scrape_view(self) -> ScrapeView:
         rendered = Rendered(self.pages, sum(page.lines for page in self.pages), 0, 0)
@@ -271,7 +275,9 @@ async def test_a_page_of_another_site_cannot_reload(
         assert (await client.post("/-/reload", headers=headers)).status == status
 
 
-@pytest.mark.parametrize("path", ["/", "/docs/metrics", "/docs/configuration"])
+@pytest.mark.parametrize(
+    "path", ["/", "/consumers", "/streams", "/servers?q=n1", "/docs/metrics", "/docs/configuration"]
+)
 async def test_pages_come_with_a_strict_policy(client: Client, path: str) -> None:
     response = await client.get(path)
     assert response.status == 200
@@ -286,6 +292,19 @@ async def test_the_status_page_links_to_the_references(client: Client) -> None:
     for link in ("docs/metrics", "docs/configuration", "docs/checks"):
         assert f'href="{link}"' in page
         assert (await client.get(f"/{link}")).status == 200
+
+
+async def test_an_asset_that_does_not_exist_is_a_page_with_404(client: Client) -> None:
+    response = await client.get("/consumer?system=demo&account=A&stream=S&consumer=C")
+    assert (response.status, response.content_type) == (404, "text/html")
+    assert "consumer A › S › C was not found" in await response.text()
+
+
+async def test_what_is_unwell_is_json_too(client: Client) -> None:
+    report = await (await client.get("/api/unwell")).json()
+    assert [(row["kind"], row["what"]) for row in report["rows"]] == [
+        ("system", "no usable response")
+    ]
 
 
 async def test_the_runbooks_and_their_index_are_pages(client: Client) -> None:
