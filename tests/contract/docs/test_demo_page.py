@@ -9,6 +9,7 @@ import pytest
 
 from alerts.rules import BY_NAME
 from exporter.catalog import VERDICTS
+from exporter.signals.conditions.words import Condition
 from streamgauge.demo.faults.fault import Fault
 from streamgauge.demo.faults.registry import KINDS, NAMES
 from streamgauge.demo.plan import BROKEN_AT_START
@@ -37,7 +38,8 @@ def test_a_row_says_what_the_failure_says_of_itself(kind: type[Fault]) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 def test_the_alerts_and_verdicts_of_a_failure_exist(kind: type[Fault]) -> None:
     assert [name for name in kind.alerts if f"JetStream{name}" not in BY_NAME] == []
-    assert any(kind.verdict in verdict for verdict in VERDICTS)
+    conditions = {word.replace("_", " ") for word in Condition}
+    assert any(kind.verdict in word for word in {*VERDICTS, *conditions})
 
 
 def test_what_is_broken_at_start_can_be_broken() -> None:
