@@ -149,8 +149,9 @@ async def opened(browser: Browser, path: str = "", *pollers: MemoryPoller) -> As
 
 
 async def follow(page: Page, selector: str) -> None:
+    """By its own click: the middle of a link that breaks is empty."""
     async with page.reloaded():
-        await page.click(selector)
+        await page.evaluate(f"document.querySelector({selector!r}).click()")
 
 
 async def test_a_click_on_a_head_sorts_and_another_one_turns_the_order(browser: Browser) -> None:
@@ -193,7 +194,6 @@ async def test_a_search_narrows_keeps_the_order_and_lives_in_the_link(browser: B
 
 async def test_the_way_from_the_overview_to_the_runbook(browser: Browser) -> None:
     async with served() as url, browser.page() as page:
-        await page.viewport(1300, 900)  # a link that breaks has no text in its middle
         await page.open(url)
         await follow(page, ".unwell tbody a")
         assert "stuck" in await page.evaluate("document.querySelector('h1').textContent")
