@@ -36,7 +36,6 @@ OTHERS: Final = {
     "signals": ("bench.signal_cost",),
     "reconnect": ("bench.reconnect",),
     "rules": ("bench.rules.compare",),
-    "rules": ("bench.rules",),
     "pages": ("bench.pages",),
     "report": ("bench.report",),
     "soak": ("bench.soak",),

@@ -27,7 +27,7 @@ STARTS = {
     catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS: advice.STREAM,
     catalog.SERVER_CONDITION_START_TIMESTAMP_SECONDS: advice.SERVER,
 }
-# They page only where Prometheus knows that the consumer was busy in the day before.
+# An open page stays open while there is no worker; it opens by `workers_gone`.
 BUSY = {("ConsumerStalled", "no_worker_pulls"), ("ConsumerStalled", "not_bound")}
 GIVEN = {
     **{f"consumer {word}": each for word, each in advice.CONSUMER.items()},
