@@ -17,7 +17,7 @@ PART_look := tests/browser tests/contract/dashboards tests/integration/demo test
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
 PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-long fuzz check record generate fresh bench docs spark-zip constraints lock sbom audit-dependencies clean help
+.PHONY: setup run test test-fast test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -59,6 +59,7 @@ record: $(READY) ## record responses of real servers into tests/recorded
 	@PYTHONPATH=tests $(BIN)/python -m support.grafana.record
 
 generate: $(READY) ## write the generated references, rule files and boards
+	@$(BIN)/python -m release.generate
 	@$(BIN)/python -m exporter.pages.reference.generate
 	@$(BIN)/python -m alerts.generate
 	@$(BIN)/python -m dashboards.generate
@@ -67,8 +68,11 @@ generate: $(READY) ## write the generated references, rule files and boards
 	@rm -f $(CHART)/boards/*.json && cp dashboards/generated/*.json $(CHART)/boards/
 	@! command -v helm >/dev/null || helm template streamgauge $(CHART) --kube-version 1.31.0 --namespace monitoring --values deploy/kubernetes/values.yaml > deploy/kubernetes/streamgauge.yaml
 
+cut: $(READY) ## date the changelog and set the version of a release; VERSION=0.2.0
+	@$(BIN)/python -m release.cut $(VERSION)
+
 fresh: generate ## fail when a generated file is stale
-	@git diff --exit-code -- docs alerts/generated dashboards/generated deploy
+	@git diff --exit-code -- docs alerts/generated dashboards/generated deploy pyproject.toml mkdocs.yml
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench

@@ -62,7 +62,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     place = page.file.src_uri
     source = next((s for s, p in INCLUDED.items() if p == place), f"docs/{place}")
 
@@ -73,7 +73,9 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         in_site = _in_site(target)
         if in_site is None:
-            return f"`{target}`"
+            # Without a published repository there is nothing to link to.
+            where = config.repo_url and f"{config.repo_url.rstrip('/')}/blob/main/{target}"
+            return f"[{found['text']}]({where})" if where else f"`{target}`"
         link = posixpath.relpath(in_site, posixpath.dirname(place) or ".")
         return f"{found['image']}[{found['text']}]({link}{hash_}{anchor})"
 

@@ -37,9 +37,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 
 {{/* Takes a dict of root and image. */}}
 {{- define "streamgauge.image" -}}
+{{- $name := join "/" (compact (list (trimSuffix "/" .root.Values.images.registry) .image.repository)) -}}
 {{- if .image.digest -}}
-{{ .image.repository }}@{{ .image.digest }}
+{{ $name }}@{{ .image.digest }}
 {{- else -}}
-{{ .image.repository }}:{{ default .root.Chart.AppVersion .image.tag }}
+{{ $name }}:{{ default .root.Chart.AppVersion .image.tag }}
 {{- end }}
 {{- end }}

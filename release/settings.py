@@ -1,0 +1,78 @@
+"""deploy/release.toml: the version, and where each part of a release is published."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[1]
+SETTINGS: Final = ROOT / "deploy" / "release.toml"
+VERSION: Final = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
+IMAGES: Final = ("exporter", "archive", "rollups")
+_WEB: Final = r"https://[^\s/]+(/\S*)?"
+_FORMS: Final = {
+    "repository": _WEB,
+    "documentation": _WEB,
+    "package": r"[a-z0-9]+([-_.][a-z0-9]+)*",
+    "images": r"[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+",
+    "charts": r"oci://[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+",
+    "security": rf"{_WEB}|mailto:[^\s@]+@[^\s@]+",
+}
+
+
+class ReleaseError(Exception):
+    """What prevents a release; the text names what and where."""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Each is empty until it is set."""
+
+    repository: str = ""
+    documentation: str = ""
+    package: str = ""
+    images: str = ""
+    charts: str = ""
+    security: str = ""
+
+
+@dataclass(frozen=True)
+class Release:
+    version: str
+    addresses: Addresses
+
+    def image(self, name: str) -> str:
+        repository = f"streamgauge-{name}"
+        return "/".join(filter(None, (self.addresses.images, repository)))
+
+
+def read_release(path: Path = SETTINGS) -> Release:
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{path}: {error}") from error
+    return parse(found, str(path))
+
+
+def parse(found: dict[str, Any], place: str) -> Release:
+    _refuse_unknown(found, {"version", "addresses"}, place)
+    version = found.get("version", "")
+    if not isinstance(version, str) or not VERSION.fullmatch(version):
+        raise ReleaseError(f"{place}: version {version!r} is not like 1.2.3 or 1.2.3rc1")
+    given = found.get("addresses", {})
+    _refuse_unknown(given, {each.name for each in fields(Addresses)}, f"{place}: addresses")
+    for name, address in given.items():
+        if not isinstance(address, str) or (address and not re.fullmatch(_FORMS[name], address)):
+            raise ReleaseError(
+                f"{place}: addresses.{name} {address!r} does not match {_FORMS[name]}"
+            )
+    return Release(version, Addresses(**{name: a.rstrip("/") for name, a in given.items()}))
+
+
+def _refuse_unknown(found: dict[str, Any], known: set[str], place: str) -> None:
+    unknown = sorted(found.keys() - known)
+    if unknown:
+        raise ReleaseError(f"{place}: unknown key {', '.join(unknown)}; known: {sorted(known)}")
