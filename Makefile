@@ -15,9 +15,9 @@ PART_archive := tests/integration/archive tests/unit/archive
 PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
 PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
-PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
+PART_release := tests/unit/release tests/integration/release tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
+.PHONY: setup run test test-fast test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -43,6 +43,10 @@ test-long: $(READY) ## every server version, longer workloads; PART=signals|aler
 	@test -z '$(PART)' || test -n '$(PART_$(PART))' || { echo "make: no PART $(PART)"; exit 2; }
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
 	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(or $(PARALLEL_$(PART)),$(PARALLEL)) $(PART_$(PART))
+
+test-servers: $(READY) ## the exporter on the servers of STREAMGAUGE_NATS_VERSIONS="2.11.11 2.12.8"
+	@$(BIN)/python -m streamgauge.demo.processes.programs all
+	@$(BIN)/python -m pytest $(PARALLEL) tests/integration/exporter tests/integration/sources
 
 fuzz: $(READY) ## a million altered responses and requests, at most half an hour; ARGS="--seed 7 --minutes 5"
 	@PYTHONPATH=tests $(BIN)/python -m support.fuzz $(ARGS)
@@ -106,10 +110,11 @@ lock: $(RELEASE_TOOLS) ## write the checksums of what the images install, from c
 	  --constraint constraints.txt --universal --generate-hashes --no-header --no-annotate \
 	  --output-file $(LOCKED) &&) true
 
-sbom: $(RELEASE_TOOLS) ## the bill of materials of each image (CycloneDX), into dist/
-	@mkdir -p dist
-	@$(foreach image,$(IMAGES),$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml \
-	  --output-reproducible --output-file dist/streamgauge-$(image).cdx.json $(LOCKED) &&) true
+sbom: $(RELEASE_TOOLS) ## the bill of materials of each image (CycloneDX), into dist/release
+	@$(BIN)/python -m release.dry_run --only bills
+
+release-dry-run: $(RELEASE_TOOLS) ## every artefact of a release with checksums, into dist/release; publishes nothing
+	@$(BIN)/python -m release.dry_run $(if $(BASE_DIGEST),--base-digest $(BASE_DIGEST))
 
 audit-dependencies: $(RELEASE_TOOLS) ## known vulnerabilities of what the images install; needs the advisory service
 	@$(foreach image,$(IMAGES),$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement $(LOCKED) &&) true

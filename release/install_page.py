@@ -30,12 +30,12 @@ by checksum. `PYTHON_IMAGE` pins the base by its digest. `REGISTRY` is yours, fo
 ```sh
 docker buildx build --platform linux/amd64,linux/arm64 --file deploy/container/exporter.Dockerfile \\
   --build-arg PYTHON_IMAGE=docker.io/library/python:3.11-slim-bookworm@sha256:DIGEST \\
-  --build-arg VERSION={version} --build-arg REVISION=COMMIT \\
   --tag REGISTRY/streamgauge-exporter:{version} --push .
 ```
 
 The same with `archive` and `rollups`. Then set `images.registry` of the chart to REGISTRY. `make release-dry-run`
-writes the exact command of each image to `dist/images.txt`, and every other artefact of a release beside it.
+writes the full command of each image, with labels and bill of materials, to `dist/release/images.txt`. The other artefacts
+of a release and their checksums are beside it.
 """
 
 

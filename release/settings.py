@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,3 +77,15 @@ def _refuse_unknown(found: dict[str, Any], known: set[str], place: str) -> None:
     unknown = sorted(found.keys() - known)
     if unknown:
         raise ReleaseError(f"{place}: unknown key {', '.join(unknown)}; known: {sorted(known)}")
+
+
+def main() -> int:
+    """`python -m release.settings`: name=value lines, as a workflow's outputs take them."""
+    release = read_release()
+    found = {"version": release.version, **asdict(release.addresses)}
+    sys.stdout.write("".join(f"{name}={text}\n" for name, text in found.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,16 +10,9 @@ from importlib import import_module
 from typing import Final
 
 from streamgauge.serving.version import VERSION
+from streamgauge.shadowed import OWN_PACKAGES, foreign_module
 
 HELP: Final = ("-h", "--help")
-OWN_PACKAGES: Final = {
-    "alerts",
-    "archive",
-    "dashboards",
-    "exporter",
-    "spark_rollups",
-    "streamgauge",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +104,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, *rest = words
     if name not in COMMANDS:
         sys.stderr.write(f"streamgauge: unknown command {name!r}\n\n{usage()}")
+        return 2
+    foreign = foreign_module()
+    if foreign:
+        sys.stderr.write(f"streamgauge: {foreign}\n")
         return 2
     text = _help_or_version(COMMANDS[name], rest)
     if text:

@@ -59,8 +59,11 @@ READER: Final = Login("reader", "reader")
 
 
 def versions() -> tuple[str, ...]:
-    """The oldest and the newest; all of them in the long run."""
-    return VERSIONS if long_run() else (OLDEST, NEWEST)
+    """The oldest and the newest; all of them in the long run; else those of the variable."""
+    chosen = tuple(os.environ.get("STREAMGAUGE_NATS_VERSIONS", "").split())
+    if set(chosen) - set(VERSIONS):
+        raise ValueError(f"STREAMGAUGE_NATS_VERSIONS: {chosen} are not all of {VERSIONS}")
+    return chosen or (VERSIONS if long_run() else (OLDEST, NEWEST))
 
 
 def long_run() -> bool:
