@@ -208,6 +208,24 @@ class ServerSettings(Struct, frozen=True, gc=False):
     max_payload: int | None = None
 
 
+class Traffic(Struct, frozen=True, gc=False):
+    """Since the server started; clients, routes, gateways and leaf nodes together."""
+
+    received_messages: int
+    received_bytes: int
+    sent_messages: int
+    sent_bytes: int
+
+
+class ServerNetwork(Struct, frozen=True, gc=False):
+    connections: int
+    connections_opened: int
+    subscriptions: int
+    traffic: Traffic
+    routes: int
+    gateways: int | None = None  # not in VARZ
+
+
 class Server(Struct, frozen=True, gc=False):
     name: str
     id: str
@@ -222,6 +240,8 @@ class Server(Struct, frozen=True, gc=False):
     process_memory_bytes: int | None = None
     cpu_ratio: float | None = None
     slow_consumers: int | None = None
+    network: ServerNetwork | None = None
+    leaf_nodes: int | None = None
     storage_used: int | None = None
     storage_reserved: int | None = None
     storage_max: int | None = None
@@ -261,12 +281,23 @@ class AccountUsage(Struct, frozen=True, gc=False):
     memory_unlimited: bool | None = None
 
 
+class AccountOnServer(Struct, frozen=True, gc=False):
+    """What one server reports of an account's connections to it."""
+
+    server: str
+    connections: int
+    leaf_nodes: int
+    traffic: Traffic
+    slow_consumers: int
+    subscriptions: int | None = None  # not reported before 2.10
+
+
 class Account(Struct, frozen=True, gc=False):
     name: str
     usage: tuple[AccountUsage, ...] = ()
     api_requests: int | None = None
     api_errors: int | None = None
-    slow_consumers: tuple[tuple[str, int], ...] = ()  # by server
+    servers: tuple[AccountOnServer, ...] = ()
 
 
 class MetaGroup(Struct, frozen=True, gc=False):

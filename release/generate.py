@@ -14,6 +14,7 @@ from streamgauge.serving.generated_files import write_changed
 CHART: Final = Path("deploy/helm/streamgauge")
 PYPROJECT: Final = Path("pyproject.toml")
 MKDOCS: Final = Path("mkdocs.yml")
+SIDECAR: Final = Path("deploy/kubernetes/examples/nats-chart-sidecar.yaml")
 COMPOSE: Final = Path("deploy/compose/compose.yaml")
 BEGIN: Final = "# generated from deploy/release.toml"
 END: Final = "# end of generated"
@@ -31,6 +32,11 @@ def generated(release: Release, root: Path = ROOT) -> dict[Path, str]:
             read(CHART / "values.yaml"), r'^(  registry: )".*"', f'"{release.addresses.images}"'
         ),
         root / COMPOSE: _compose(read(COMPOSE), release),
+        root / SIDECAR: _set(
+            read(SIDECAR),
+            r"^(        image: )\S+",
+            f"{release.addresses.images or 'REGISTRY'}/streamgauge-exporter:{release.version}",
+        ),
         root / "docs/install.md": install_page(release),
     }
 

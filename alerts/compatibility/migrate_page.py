@@ -33,8 +33,9 @@ three servers, and the tests compare the values.
    `python -m alerts.compatibility nats-surveyor`).
 4. Disable the JetStream part of the old exporter, so that nothing is reported twice: no `-jsz` for
    prometheus-nats-exporter, no `jsz` for nats-surveyor. That is most of its cost.
-5. When no query uses an old name any more, delete the compatibility rules. Keep the old exporter for what
-   Streamgauge does not monitor: connections, routes, gateways, subscriptions, core NATS traffic.
+5. When no query uses an old name any more, delete the compatibility rules. Servers and accounts have
+   their connections, subscriptions, traffic, routes and leaf nodes here too. Keep the old exporter only for single
+   connections (connz), traffic of single routes and gateways, and latency of services.
 
 ## Differences
 
@@ -76,7 +77,7 @@ _SURVEYOR: Final = "## nats-surveyor\n"
 _TAIL: Final = """\
 ## Both at once
 
-You can run both permanently: Streamgauge for JetStream, the old exporter for connections and routes. No name of ours
+You can run both permanently: Streamgauge for everything above, the old exporter for single connections. No name of ours
 begins with `nats_`, `jetstream_` or `gnatsd_`.
 """
 

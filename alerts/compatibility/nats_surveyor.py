@@ -19,6 +19,7 @@ _ONCE: Final = (
 _ONE_SERVER: Final = (
     "The old one counts the replicas on one server, and adding servers up counts each replica."
 )
+_EQUAL: Final = "The same value."
 _COUNTER: Final = "A counter now: `rate` and `increase` are right."
 _FULL: Final = "Level full."
 _UNLIMITED: Final = "Absent when unlimited; the old one reports 18446744073709551615."
@@ -66,8 +67,16 @@ ACCOUNT: Final = (
         "The label `tier`, with the account source."),
     instead("nats_core_account_jetstream_tiered_memory_reserved", "account_memory_limit_bytes",
         "The label `tier`, with the account source."),
-    instead("nats_core_account_slow_consumer_count", "account_slow_consumers_total", "With the account source."),
-    gone("nats_core_account_count", "Accounts without JetStream are not monitored."),
+    instead("nats_core_account_slow_consumer_count", "account_slow_consumers_total", _COUNTER),
+    instead("nats_core_account_conn_count", "account_connections", _EQUAL),
+    instead("nats_core_account_leaf_count", "account_leaf_nodes", _EQUAL),
+    instead("nats_core_account_sub_count", "account_subscriptions", _EQUAL),
+    instead("nats_core_account_msgs_recv", "account_received_messages_total", _EQUAL),
+    instead("nats_core_account_bytes_recv", "account_received_bytes_total", _EQUAL),
+    instead("nats_core_account_msgs_sent", "account_sent_messages_total", _EQUAL),
+    instead("nats_core_account_bytes_sent", "account_sent_bytes_total", _EQUAL),
+    gone("nats_core_account_total_conn_count", "Not served; of a server: server_connections_opened_total."),
+    instead("nats_core_account_count", "account_connections", "Count its accounts; unused ones have no series."),
 )  # fmt: skip
 
 SERVER: Final = (
@@ -98,6 +107,15 @@ SERVER: Final = (
     _SERVER.same("nats_core_mem_bytes", "server_process_memory_bytes"),
     instead("nats_core_cpu_percentage", "server_cpu_ratio", "A share of all cores; the old one is percent of one core."),
     _SERVER.same("nats_core_slow_consumer_count", "server_slow_consumers_total", _COUNTER),
+    instead("nats_core_connection_count", "server_connections", _EQUAL),
+    instead("nats_core_total_connection_count", "server_connections_opened_total", _COUNTER),
+    instead("nats_core_subs_count", "server_subscriptions", _EQUAL),
+    instead("nats_core_route_count", "server_routes", _EQUAL),
+    instead("nats_core_gateway_count", "server_gateways", _EQUAL),
+    instead("nats_core_sent_msgs_count", "server_sent_messages_total", _COUNTER),
+    instead("nats_core_sent_bytes", "server_sent_bytes_total", _COUNTER),
+    instead("nats_core_recv_msgs_count", "server_received_messages_total", _COUNTER),
+    instead("nats_core_recv_bytes", "server_received_bytes_total", _COUNTER),
     _SERVER.computed("nats_core_rtt_nanoseconds", "server_round_trip_seconds",
         series("server_round_trip_seconds") * 1e9, "Seconds, and the best of several samples."),
     _SERVER.computed("nats_core_start_time", "server_start_timestamp_seconds",
@@ -175,13 +193,12 @@ NAMES: Final[dict[str, tuple[OldMetric, ...]]] = {
     "The survey itself": SURVEY,
 }
 
-_PLAIN: Final = (
-    "Plain NATS traffic and connections. Keep nats-surveyor for them, without its `jsz` flag."
-)
+_DETAIL: Final = "Not served. Keep nats-surveyor for them if you need them, without its `jsz` flag."
 FAMILIES: Final = (
-    Family("nats_core_account_", _PLAIN),
-    Family("nats_core_gateway_", _PLAIN),
+    Family("nats_core_account_", f"Splits by clients, routes, gateways and leaf nodes. {_DETAIL}"),
+    Family("nats_core_gateway_", f"Traffic of single gateways. {_DETAIL}"),
     Family("nats_core_raftz_", "Positions of the meta group's log; not served."),
-    Family("nats_core_", _PLAIN),
+    Family("nats_core_route_", f"Traffic of single routes. {_DETAIL}"),
+    Family("nats_core_", _DETAIL),
     Family("nats_latency_", "Latency of services; not watched."),
 )

@@ -32,6 +32,7 @@ _ACCOUNT_UNLIMITED: Final = "Absent when unlimited; the old one reports 18446744
 _PER_ACCOUNT: Final = (
     "Once for the account. In the old one every server reports the value of the whole account."
 )
+_EQUAL: Final = "The same value."
 _COUNTER: Final = "A counter now: `rate` and `increase` are right."
 _FULL: Final = "Level full."
 
@@ -99,6 +100,15 @@ VARZ: Final = (
     _VARZ.same("gnatsd_varz_mem", "server_process_memory_bytes"),
     instead("gnatsd_varz_cpu", "server_cpu_ratio", "A share of all cores; the old one is percent of one core."),
     _VARZ.same("gnatsd_varz_slow_consumers", "server_slow_consumers_total", _COUNTER),
+    instead("gnatsd_varz_connections", "server_connections", _EQUAL),
+    instead("gnatsd_varz_total_connections", "server_connections_opened_total", _COUNTER),
+    instead("gnatsd_varz_subscriptions", "server_subscriptions", _EQUAL),
+    instead("gnatsd_varz_routes", "server_routes", _EQUAL),
+    instead("gnatsd_varz_leafnodes", "server_leaf_nodes", _EQUAL),
+    instead("gnatsd_varz_in_msgs", "server_received_messages_total", _COUNTER),
+    instead("gnatsd_varz_in_bytes", "server_received_bytes_total", _COUNTER),
+    instead("gnatsd_varz_out_msgs", "server_sent_messages_total", _COUNTER),
+    instead("gnatsd_varz_out_bytes", "server_sent_bytes_total", _COUNTER),
     _VARZ.computed("gnatsd_varz_start", "server_start_timestamp_seconds",
         series("server_start_timestamp_seconds") * 1e3, "Seconds; the old one is in milliseconds."),
     _VARZ.same("gnatsd_varz_jetstream_config_max_storage", "server_storage_max_bytes"),
@@ -130,17 +140,15 @@ NAMES: Final[dict[str, tuple[OldMetric, ...]]] = {
     "From /varz and /healthz": VARZ,
 }
 
-_PLAIN: Final = (
-    "Plain NATS traffic and connections. Keep the old exporter for them, without `-jsz`."
-)
+_DETAIL: Final = "Keep the old exporter for them if you need them, without `-jsz`."
 FAMILIES: Final = (
     Family("gnatsd_varz_", "Other settings and counters of the process. Keep the old exporter for them."),
     Family("gnatsd_healthz_", "Variants of the health check. There is one here: streamgauge_server_healthy."),
-    Family("gnatsd_connz_", _PLAIN),
-    Family("gnatsd_routez_", _PLAIN),
-    Family("gnatsd_subsz_", _PLAIN),
-    Family("gnatsd_gatewayz_", _PLAIN),
-    Family("gnatsd_leafz_", _PLAIN),
-    Family("gnatsd_accstatz_", _PLAIN),
-    Family("gnatsd_accountz_", _PLAIN),
+    Family("gnatsd_connz_", f"Single connections. {_DETAIL}"),
+    Family("gnatsd_routez_", f"Single routes. {_DETAIL}"),
+    Family("gnatsd_subsz_", f"The subscription table; how many: streamgauge_server_subscriptions. {_DETAIL}"),
+    Family("gnatsd_gatewayz_", f"Single gateways. {_DETAIL}"),
+    Family("gnatsd_leafz_", f"Single leaf nodes. {_DETAIL}"),
+    Family("gnatsd_accstatz_", "By account and server: streamgauge_account_connections and the like."),
+    Family("gnatsd_accountz_", f"Claims and limits of accounts. {_DETAIL}"),
 )  # fmt: skip

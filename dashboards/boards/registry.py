@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dashboards.boards import capacity, clocks, consumer, exporter, fleet, publish, stream
+from dashboards.boards import capacity, clocks, consumer, exporter, fleet, publish, servers, stream
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Board
 
@@ -13,6 +13,7 @@ BUILDERS: tuple[Callable[[Limits], Board], ...] = (
     stream.board,
     consumer.board,
     publish.board,
+    servers.board,
     clocks.board,
     capacity.board,
     exporter.board,

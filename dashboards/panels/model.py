@@ -42,6 +42,7 @@ class Target(Enum):
     CONSUMER = "consumer"
     PUBLISH = "publish"
     CAPACITY = "capacity"
+    SERVERS = "servers"
     CLOCKS = "clocks"
     EXPORTER = "exporter"
 

@@ -59,6 +59,30 @@ ACCOUNT_API_ERRORS = _account("account_api_errors_total",
     "JetStream API requests of the account that failed. "
     "Rejected publishes do not count.",
     labels=ACCOUNT, source="account info: api.errors")
+_on_server = partial(define, subject=Subject.ACCOUNT, labels=(*ACCOUNT, "server"))
+
+# Only servers that have connections of the account report it.
+ACCOUNT_CONNECTIONS = _on_server("account_connections",
+    "Client connections of the account to this server now, leaf nodes not included.",
+    source="account statz: account_statz[].conns")
+ACCOUNT_LEAF_NODES = _on_server("account_leaf_nodes",
+    "Leaf node connections of the account to this server now.",
+    source="account statz: account_statz[].leafnodes")
+ACCOUNT_SUBSCRIPTIONS = _on_server("account_subscriptions",
+    "Subscriptions of the account on this server now. Absent on servers before 2.10.",
+    source="account statz: account_statz[].num_subscriptions")
+ACCOUNT_RECEIVED_MESSAGES = _on_server("account_received_messages_total",
+    "Messages that this server received from the account's clients and leaf nodes since it started.",
+    source="account statz: account_statz[].received.msgs")
+ACCOUNT_RECEIVED_BYTES = _on_server("account_received_bytes_total",
+    "Bytes of the messages that this server received from the account since it started.",
+    source="account statz: account_statz[].received.bytes")
+ACCOUNT_SENT_MESSAGES = _on_server("account_sent_messages_total",
+    "Messages that this server sent to the account's clients and leaf nodes since it started.",
+    source="account statz: account_statz[].sent.msgs")
+ACCOUNT_SENT_BYTES = _on_server("account_sent_bytes_total",
+    "Bytes of the messages that this server sent to the account since it started.",
+    source="account statz: account_statz[].sent.bytes")
 ACCOUNT_SLOW_CONSUMERS = _account("account_slow_consumers_total",
     "Client connections of the account that this server closed because they did not read fast "
     "enough. Not related to JetStream consumers.",

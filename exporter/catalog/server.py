@@ -62,6 +62,40 @@ SERVER_SLOW_CONSUMERS = _server("server_slow_consumers_total",
     "started. Not related to JetStream consumers.",
     source="varz, statsz: slow_consumers")
 
+# --- connections and traffic ----------------------------------------------------------------------
+
+SERVER_CONNECTIONS = _server("server_connections",
+    "Client connections of this server now, of all accounts, the exporter's own included.",
+    source="varz, statsz: connections")
+SERVER_CONNECTIONS_OPENED = _server("server_connections_opened_total",
+    "Connections that this server accepted since it started, routes and leaf nodes included. "
+    "A high rate while server_connections stays equal: clients that reconnect again and again.",
+    source="varz, statsz: total_connections")
+SERVER_SUBSCRIPTIONS = _server("server_subscriptions",
+    "Subscriptions on this server now, those of the servers and of JetStream included.",
+    source="varz, statsz: subscriptions")
+SERVER_ROUTES = _server("server_routes",
+    "Route connections of this server to the servers of its cluster; several for each of them since 2.10.",
+    source="varz: routes; statsz: routes[]")
+SERVER_GATEWAYS = _server("server_gateways",
+    "Outbound gateway connections of this server to other clusters. Absent with the monitor source.",
+    source="statsz: gateways[]")
+SERVER_LEAF_NODES = _server("server_leaf_nodes",
+    "Leaf node connections of this server, of all accounts together. Absent with the account source.",
+    source="varz: leafnodes; account statz: account_statz[].leafnodes")
+SERVER_RECEIVED_MESSAGES = _server("server_received_messages_total",
+    "Messages that this server received since it started: from clients, routes, gateways and leaf nodes.",
+    source="varz: in_msgs; statsz: received.msgs")
+SERVER_RECEIVED_BYTES = _server("server_received_bytes_total",
+    "Bytes of the messages that this server received since it started.",
+    source="varz: in_bytes; statsz: received.bytes")
+SERVER_SENT_MESSAGES = _server("server_sent_messages_total",
+    "Messages that this server sent since it started: to clients, routes, gateways and leaf nodes.",
+    source="varz: out_msgs; statsz: sent.msgs")
+SERVER_SENT_BYTES = _server("server_sent_bytes_total",
+    "Bytes of the messages that this server sent since it started.",
+    source="varz: out_bytes; statsz: sent.bytes")
+
 # --- JetStream on that server ---------------------------------------------------------------------
 
 SERVER_STORAGE_USED_BYTES = _server("server_storage_used_bytes",

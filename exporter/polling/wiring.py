@@ -126,6 +126,7 @@ def make_source(system: SystemSettings) -> Source:
             system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
         ),
         read_settings=system.audit.enabled,
+        account_traffic=system.account_traffic,
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))

@@ -17,12 +17,23 @@ def account_columns(system: str, accounts: Sequence[Account]) -> Iterator[Column
     heads = [label_head(catalog.ACCOUNT, (system, account.name)) for account in accounts]
     yield Column(catalog.ACCOUNT_API_REQUESTS, heads, (a.api_requests for a in accounts))
     yield Column(catalog.ACCOUNT_API_ERRORS, heads, (a.api_errors for a in accounts))
-    slow = [
-        (label_head(_SERVER, (system, account.name, server)), number)
-        for account in accounts
-        for server, number in account.slow_consumers
-    ]
-    yield Column(catalog.ACCOUNT_SLOW_CONSUMERS, (h for h, _ in slow), (n for _, n in slow))
+    yield from _on_servers(system, accounts)
+
+
+def _on_servers(system: str, accounts: Sequence[Account]) -> Iterator[Column]:
+    found = [(account.name, one) for account in accounts for one in account.servers]
+    heads = [label_head(_SERVER, (system, name, one.server)) for name, one in found]
+    rows = [one for _, one in found]
+    yield Column(catalog.ACCOUNT_CONNECTIONS, heads, (r.connections for r in rows))
+    yield Column(catalog.ACCOUNT_LEAF_NODES, heads, (r.leaf_nodes for r in rows))
+    yield Column(catalog.ACCOUNT_SUBSCRIPTIONS, heads, (r.subscriptions for r in rows))
+    yield Column(catalog.ACCOUNT_SLOW_CONSUMERS, heads, (r.slow_consumers for r in rows))
+    traffic = [one.traffic for one in rows]
+    received = (each.received_messages for each in traffic)
+    yield Column(catalog.ACCOUNT_RECEIVED_MESSAGES, heads, received)
+    yield Column(catalog.ACCOUNT_RECEIVED_BYTES, heads, (each.received_bytes for each in traffic))
+    yield Column(catalog.ACCOUNT_SENT_MESSAGES, heads, (each.sent_messages for each in traffic))
+    yield Column(catalog.ACCOUNT_SENT_BYTES, heads, (each.sent_bytes for each in traffic))
 
 
 def _usage(system: str, accounts: Sequence[Account]) -> Iterator[Column]:

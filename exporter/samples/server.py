@@ -19,6 +19,7 @@ def server_columns(system: str, servers: Sequence[Server]) -> Iterator[Column]:
     yield Column(catalog.SERVER_HEALTHY, heads, (_flag(s.healthy) for s in servers))
     yield from _clock(servers, heads)
     yield from _process(servers, heads)
+    yield from _network(servers, heads)
     yield from _jetstream(servers, heads)
     info_heads = (_info_head(s, head) for s, head in zip(servers, heads, strict=True))
     yield Column(catalog.SERVER_INFO, info_heads, (1 for _ in servers))
@@ -48,6 +49,22 @@ def _process(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column
     yield Column(catalog.SERVER_PROCESS_MEMORY_BYTES, heads, memory)
     yield Column(catalog.SERVER_CPU_RATIO, heads, (s.cpu_ratio for s in servers))
     yield Column(catalog.SERVER_SLOW_CONSUMERS, heads, (s.slow_consumers for s in servers))
+
+
+def _network(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
+    found = [(head, s.network) for s, head in zip(servers, heads, strict=True) if s.network]
+    own, rows = [head for head, _ in found], [row for _, row in found]
+    yield Column(catalog.SERVER_CONNECTIONS, own, (r.connections for r in rows))
+    yield Column(catalog.SERVER_CONNECTIONS_OPENED, own, (r.connections_opened for r in rows))
+    yield Column(catalog.SERVER_SUBSCRIPTIONS, own, (r.subscriptions for r in rows))
+    yield Column(catalog.SERVER_ROUTES, own, (r.routes for r in rows))
+    yield Column(catalog.SERVER_GATEWAYS, own, (r.gateways for r in rows))
+    yield Column(catalog.SERVER_LEAF_NODES, heads, (s.leaf_nodes for s in servers))
+    traffic = [row.traffic for row in rows]
+    yield Column(catalog.SERVER_RECEIVED_MESSAGES, own, (t.received_messages for t in traffic))
+    yield Column(catalog.SERVER_RECEIVED_BYTES, own, (t.received_bytes for t in traffic))
+    yield Column(catalog.SERVER_SENT_MESSAGES, own, (t.sent_messages for t in traffic))
+    yield Column(catalog.SERVER_SENT_BYTES, own, (t.sent_bytes for t in traffic))
 
 
 def _jetstream(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:

@@ -150,6 +150,10 @@ class SystemSettings(CredentialSettings, _Identity):
         "Time between two health checks of the servers (system and monitor source).",
         minimum=1,
     )
+    account_traffic: bool = setting(
+        True,
+        "Connections and traffic of accounts, and leaf nodes, requested with the health check (system and monitor source). About 330 bytes per account and server.",
+    )
     remember: Duration = setting(
         3600.0,
         "How long a server that stopped responding, and its streams and consumers, are shown as down.",

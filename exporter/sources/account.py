@@ -11,6 +11,7 @@ from exporter.signals.clock import ClockState
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.clock_pings import ClockPing
 from exporter.sources.decoding.decode import limit, read_response, version_numbers
+from exporter.sources.decoding.network_decode import account_on_server
 from exporter.sources.decoding.wire import (
     WireAccountInfo,
     WireAccountStat,
@@ -204,8 +205,8 @@ class AccountSource:
                 usage=usage,
                 api_requests=info.api.total if info else None,
                 api_errors=info.api.errors if info else None,
-                slow_consumers=tuple(
-                    (server.name, stat.slow_consumers) for server, stat in server_stats if stat
+                servers=tuple(
+                    account_on_server(server.name, stat) for server, stat in server_stats if stat
                 ),
             ),
         )

@@ -20,7 +20,13 @@ from exporter.sources.clock_pings import sample_timeouts
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.row_by_row import read_jsz
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
+from exporter.sources.decoding.wire import (
+    WireAccountStats,
+    WireHealth,
+    WireJsz,
+    WireServer,
+    WireVarz,
+)
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
 from exporter.sources.servers.combined_outcome import CombinedOutcome
 from exporter.sources.servers.config_refresh import ConfigRefresh
@@ -162,6 +168,11 @@ class MonitorSource:
             with plan.combined.request("healthz", response.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.context, _HEALTH_STATUSES)
                 self.state.health[response.server.name] = read_response(WireHealth, body, "healthz")
+        if plan.health and self.options.account_traffic:
+            with plan.combined.request("account_statz", response.server.name):
+                body, _ = await self._get(address, "accstatz", {"unused": "1"}, plan.context)
+                stats = read_response(WireAccountStats, body, "accstatz")
+                self.state.note_account_stats(response.server.id, stats)
         return address, response
 
     async def _count_publishes(

@@ -14,6 +14,7 @@ from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.row_by_row import read_jsz_response
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import (
+    WireAccountStatzResponse,
     WireHealthResponse,
     WireJsz,
     WireServer,
@@ -36,6 +37,9 @@ from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.gzip_responses import unpacked
 from exporter.sources.transport.responder import server_id, server_ids, server_names
 
+ACCOUNT_STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
+# Without it a server without connections does not respond.
+_EVERY_SERVER = b'{"include_unused":true}'
 PING = "$SYS.REQ.SERVER.PING"
 # Servers respond to a ping within milliseconds of each other; a later one counts as down.
 _QUIET_SECONDS = 1.0
@@ -82,6 +86,10 @@ class SystemSource:
                 await self._request_health(context, responses)
                 self.state.health_read(time.monotonic())
         settings = await self._request_settings(responses, deadline)
+        wanted = due and self.options.account_traffic
+        if wanted and not context.is_skipped("account_statz"):
+            with context.request("account_statz"):
+                await self._request_account_stats(context, set(responses))
         published = await self._count_publishes(responses, deadline)
         await self._request_jsz(context, responses)
 
@@ -149,6 +157,13 @@ class SystemSource:
             response = read_response(WireHealthResponse, reply.data, "healthz")
             if response.server.id in responses and response.data is not None:
                 self.state.health[response.server.name] = response.data
+
+    async def _request_account_stats(self, context: RequestContext, servers: set[str]) -> None:
+        replies = await self._replies(context, ACCOUNT_STATZ, _EVERY_SERVER, servers)
+        for reply in replies:
+            response = read_response(WireAccountStatzResponse, reply.data, "account statz")
+            if response.data is not None:
+                self.state.note_account_stats(response.server.id, response.data)
 
     async def _request_settings(
         self, responses: dict[str, ServerResponses], deadline: float
@@ -280,8 +295,19 @@ class SystemSource:
         gzip: bool = False,
     ) -> list[Reply]:
         """One reply of each server of `servers`."""
+        return await self._replies(context, f"{PING}.{what}", payload, servers, gzip=gzip)
+
+    async def _replies(
+        self,
+        context: RequestContext,
+        subject: str,
+        payload: bytes,
+        servers: set[str],
+        *,
+        gzip: bool = False,
+    ) -> list[Reply]:
         replies = await self.connection.gather(
-            f"{PING}.{what}",
+            subject,
             payload,
             enough=lambda got: servers <= server_ids(got),
             quiet=context.left(),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from exporter.model import (
     Account,
+    AccountOnServer,
     AccountUsage,
     Consumer,
     MetaGroup,
@@ -25,8 +28,10 @@ from exporter.sources.decoding.decode import (
     seconds,
     version_numbers,
 )
+from exporter.sources.decoding.network_decode import account_on_server, leaf_nodes, server_network
 from exporter.sources.decoding.wire import (
     WireAccountDetail,
+    WireAccountStat,
     WireHealth,
     WireJetStream,
     WireJsz,
@@ -51,6 +56,7 @@ class ServerResponses:
     jsz: list[WireJsz] = field(default_factory=list)  # one per page of accounts
     jsz_incomplete: bool = False  # some of its accounts are on no page
     settings: ServerSettings | None = None
+    account_stats: list[WireAccountStat] | None = None  # None: not requested, or no response
 
     @property
     def jetstream(self) -> WireJetStream | None:
@@ -127,6 +133,8 @@ def _server(
         process_memory_bytes=stats.mem if stats else None,
         cpu_ratio=stats.cpu / 100 / stats.cores if stats and stats.cores else None,
         slow_consumers=stats.slow_consumers if stats else None,
+        network=server_network(stats),
+        leaf_nodes=leaf_nodes(stats, response.account_stats),
         storage_used=usage.storage if usage else None,
         storage_reserved=usage.reserved_storage if usage else None,
         storage_max=positive(limits.max_storage) if limits else None,
@@ -179,11 +187,12 @@ def decode_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
 
 
 def decode_accounts(
-    responses: Iterable[ServerResponses],
+    responses: Sequence[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
+    names: Mapping[str, str],
 ) -> tuple[Account, ...]:
-    """Every server reports the usage of the whole system, some with delay: the maximum is true.
+    """`names`: of accounts by their id. Every server reports the usage of the whole system, some with delay: the maximum is true.
 
     What JSZ calls the reserve of an account is its limit.
     """
@@ -193,10 +202,26 @@ def decode_accounts(
             per_account.setdefault(detail.name, []).append(detail)
     stream_counts = Counter(row.account for row in streams)
     consumer_counts = Counter(row.account for row in consumers)
-    return tuple(
+    found = [
         _account(name, details, stream_counts[name], consumer_counts[name])
         for name, details in per_account.items()
-    )
+    ]
+    on_servers = _on_servers(responses, names)
+    # An account without JetStream has connections and traffic too.
+    found += [Account(name) for name in on_servers if name not in per_account]
+    return tuple(replace(one, servers=tuple(on_servers.get(one.name, ()))) for one in found)
+
+
+def _on_servers(
+    responses: Iterable[ServerResponses], names: Mapping[str, str]
+) -> dict[str, list[AccountOnServer]]:
+    """By the name of the account; older servers report only its id."""
+    found: dict[str, list[AccountOnServer]] = {}
+    for response in responses:
+        for stat in response.account_stats or ():
+            name = names.get(stat.acc) or stat.name or stat.acc
+            found.setdefault(name, []).append(account_on_server(response.server.name, stat))
+    return found
 
 
 def _account(name: str, details: list[WireAccountDetail], streams: int, consumers: int) -> Account:

@@ -272,20 +272,41 @@ class WireJszResponse(Struct, gc=False):
     error: WireSystemError | None = None
 
 
+class WireTraffic(Struct, gc=False):
+    msgs: Unsigned = 0
+    bytes: Unsigned = 0
+
+
+class WireLink(Struct, gc=False):
+    """A route or an outbound gateway; only their number counts."""
+
+    name: str = ""
+
+
 class WireStats(Struct, gc=False):
-    """STATSZ over the system account, and the same fields in VARZ."""
+    """The fields that STATSZ and VARZ share."""
 
     start: datetime | None = None
     mem: Unsigned = 0
     cores: Unsigned = 0
     cpu: float = 0.0
+    connections: Unsigned = 0
+    total_connections: Unsigned = 0
+    subscriptions: Unsigned = 0
     slow_consumers: Unsigned = 0
     jetstream: WireJetStream | None = None
 
 
+class WireStatsz(WireStats, gc=False):
+    sent: WireTraffic = field(default_factory=WireTraffic)
+    received: WireTraffic = field(default_factory=WireTraffic)
+    routes: list[WireLink] | None = None
+    gateways: list[WireLink] | None = None
+
+
 class WireStatszResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
-    statsz: WireStats = field(default_factory=WireStats)
+    statsz: WireStatsz = field(default_factory=WireStatsz)
 
 
 class WireVarzCluster(Struct, gc=False):
@@ -298,6 +319,12 @@ class WireVarz(WireStats, gc=False):
     version: str = ""
     now: datetime | None = None
     cluster: WireVarzCluster | None = None
+    in_msgs: Unsigned = 0
+    in_bytes: Unsigned = 0
+    out_msgs: Unsigned = 0
+    out_bytes: Unsigned = 0
+    routes: Unsigned = 0
+    leafnodes: Unsigned = 0
     auth_required: bool = False  # absent when false
     tls_required: bool = False
     tls_cert_not_after: datetime | None = None
@@ -322,9 +349,18 @@ class WireHealthResponse(Struct, gc=False):
 
 
 class WireAccountStat(Struct, gc=False):
-    acc: str = ""
-    name: str = ""
+    acc: str = ""  # the account's key in operator mode
+    name: str = ""  # reported since 2.11
+    conns: Unsigned = 0
+    leafnodes: Unsigned = 0
+    num_subscriptions: int | None = None  # not reported before 2.10
+    sent: WireTraffic = field(default_factory=WireTraffic)
+    received: WireTraffic = field(default_factory=WireTraffic)
     slow_consumers: Unsigned = 0
+
+    @property
+    def used(self) -> bool:
+        return bool(self.conns or self.leafnodes or self.received.msgs or self.sent.msgs)
 
 
 class WireAccountStats(Struct, gc=False):

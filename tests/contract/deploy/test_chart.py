@@ -281,7 +281,7 @@ def test_a_network_policy_without_scrapers_admits_none() -> None:
 def test_a_board_arrives_as_it_was_written() -> None:
     found = resources(template("dashboards.enabled=true"))
     boards = [r for r in found if r["metadata"]["labels"].get("grafana_dashboard") == "1"]
-    assert len(boards) == 7
+    assert len(boards) == 8
     for board in boards:
         for name, text in board["data"].items():
             assert json.loads(text) == json.loads((CHART / "boards" / name).read_text())

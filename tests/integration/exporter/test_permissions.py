@@ -54,7 +54,7 @@ REQUESTS: Final = {
         "consumer_list",
         "filtered_counts",
     },
-    "system": {"statsz", "healthz", "varz", "jsz", "jsz_config", "subsz"},
+    "system": {"statsz", "healthz", "varz", "account_statz", "jsz", "jsz_config", "subsz"},
 }
 EXTRAS: Final = re.findall(
     r"^\| `((?:exact|events): [^`]+)` \|([^|]*)\|([^|]*)\|$",

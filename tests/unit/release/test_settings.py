@@ -48,6 +48,8 @@ def test_what_is_set_is_found_in_every_file_that_needs_it() -> None:
     assert values["images"]["registry"] == EVERYWHERE.images
     compose = found["deploy/compose/compose.yaml"]
     assert "-registry.example.com/team/streamgauge-archive:1.2.3}" in compose
+    sidecar = found["deploy/kubernetes/examples/nats-chart-sidecar.yaml"]
+    assert "image: registry.example.com/team/streamgauge-exporter:1.2.3\n" in sidecar
     page = found["docs/install.md"]
     assert "uv tool install 'streamgauge[exporter]'" in page
     assert "helm install streamgauge oci://registry.example.com/team/charts/streamgauge" in page
