@@ -17,7 +17,7 @@ PART_look := tests/browser tests/contract/dashboards tests/integration/demo test
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
 PART_release := tests/unit/release tests/integration/release tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
+.PHONY: setup run test test-fast test-docs test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -43,6 +43,9 @@ test-long: $(READY) ## every server version, longer workloads; PART=signals|aler
 	@test -z '$(PART)' || test -n '$(PART_$(PART))' || { echo "make: no PART $(PART)"; exit 2; }
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
 	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(or $(PARALLEL_$(PART)),$(PARALLEL)) $(PART_$(PART))
+
+test-docs: $(READY) ## every command, link, name and figure of README and docs
+	@$(BIN)/python -m pytest --numprocesses 2 tests/contract/docs tests/contract/deploy
 
 test-servers: $(READY) ## the exporter on the servers of STREAMGAUGE_NATS_VERSIONS="2.11.11 2.12.8"
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
