@@ -73,6 +73,7 @@ def _requests(
         "http subsz rows": lambda: _fetch(session, f"{monitor}/subsz?{urlencode(rows.query())}"),
         "http jsz": lambda: _fetch(session, jsz),
         "http jsz_config": lambda: _fetch(session, jsz + "&config=1"),
+        "http accstatz": lambda: _fetch(session, f"{monitor}/accstatz?unused=1"),
         "http healthz": lambda: _fetch(session, f"{monitor}/healthz"),
         "stream_list": lambda: _stream_list(api),
         "consumer_list x12": lambda: _consumer_lists(api),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 from dashboards.grafana import TITLE_PREFIX, Naming
 from dashboards.panels.model import Board, Panel, Row, Text
 from dashboards.rendering.describe import needs, thresholds_of
 from dashboards.rendering.reference_text import AFTER, BEFORE
+
+_DOCS: Final = Path(__file__).parents[2] / "docs"
 
 
 def page(boards: tuple[Board, ...]) -> str:
@@ -38,9 +42,10 @@ def _chapter(board: Board) -> str:
         f"{board.description} In Grafana it is called *{TITLE_PREFIX}{board.title}*; its variables are "
         f"{variables}.",
         "",
-        f"![{board.title}](pictures/board-{uid}.png)",
-        "",
     ]
+    picture = f"pictures/board-{uid}.png"
+    if (_DOCS / picture).exists():  # a new board has none until it was drawn
+        head += [f"![{board.title}]({picture})", ""]
     return "\n".join([*head, *(line for row in board.rows for line in _row(row))])
 
 

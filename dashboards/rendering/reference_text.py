@@ -69,6 +69,6 @@ Prometheus. To replace grafanalib, rewrite that one module.
 To draw the pictures again after some time of the demo on three servers:
 
 ```sh
-PYTHONPATH=tests python -m support.grafana_picture 30
+PYTHONPATH=tests python -m support.grafana.pictures 30
 ```
 """

@@ -59,7 +59,7 @@ EXAMPLES: Final = {
     r"make test\b.*": "it is what runs this",
     r"make (check|generate|bench|record)\b.*": "a target of its own; that it exists is tested",
     r"nsc add user .*": "nsc is not a program of ours; test_permissions.py tries the same permissions",
-    r"PYTHONPATH=tests python -m support\.\w+.*": "draws pictures of a system that is watched for minutes",
+    r"PYTHONPATH=tests python -m support\.grafana\.pictures .*": "draws pictures of a system that is watched for minutes",
     r"python -m bench\b.*": "measures for minutes",
     r"python -m streamgauge\.demo\.history\.main .*": "writes sixty days; its own tests write fewer",
     r"(\S*/)?spark-submit .*": "the tests of the rollups submit to a cluster of their own",
