@@ -28,8 +28,11 @@ from exporter.sources.decoding.wire import (
     WireVarz,
 )
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
+from exporter.sources.servers.account_stats import REQUEST as ACCOUNT_REQUEST
+from exporter.sources.servers.account_stats import AccountStatsCache
 from exporter.sources.servers.combined_outcome import CombinedOutcome
 from exporter.sources.servers.config_refresh import ConfigRefresh
+from exporter.sources.servers.interval_request import with_request_outcomes
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import server_settings
 from exporter.sources.servers.snapshot import (
@@ -85,6 +88,7 @@ class MonitorSource:
     access: HttpAccess
     accounts_per_page: int = _ACCOUNTS_PER_PAGE
     state: ServersState = field(init=False)
+    account_stats: AccountStatsCache = field(init=False)
     refresh: ConfigRefresh = field(default_factory=ConfigRefresh)
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _session: aiohttp.ClientSession | None = None
@@ -93,6 +97,9 @@ class MonitorSource:
 
     def __post_init__(self) -> None:
         self.state = ServersState(self.options)
+        self.account_stats = AccountStatsCache(
+            self.options.account_traffic, self.options.health_interval
+        )
 
     async def poll(self, deadline: float) -> Snapshot:
         context = RequestContext(deadline, self.skipped_requests)
@@ -110,6 +117,7 @@ class MonitorSource:
             response.server.id: (address, response) for address, response in filter(None, results)
         }
         responses = {key: response for key, (_, response) in found.items()}
+        accounts = await self._request_account_stats(found, deadline)
         published = await self._count_publishes(found, deadline)
         await asyncio.gather(*(self._read_streams(*one, plan) for one in found.values()))
         if responses and not any(response.server.jetstream for response in responses.values()):
@@ -130,7 +138,7 @@ class MonitorSource:
             return dict(zip(same_domain, await asyncio.gather(*got), strict=True))
 
         snapshot = await self.refresh.snapshot(self.state, same_domain, one_account, context)
-        return published.added_to(snapshot)
+        return with_request_outcomes(published.added_to(snapshot), accounts)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -168,12 +176,26 @@ class MonitorSource:
             with plan.combined.request("healthz", response.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.context, _HEALTH_STATUSES)
                 self.state.health[response.server.name] = read_response(WireHealth, body, "healthz")
-        if plan.health and self.options.account_traffic:
-            with plan.combined.request("account_statz", response.server.name):
-                body, _ = await self._get(address, "accstatz", {"unused": "1"}, plan.context)
-                stats = read_response(WireAccountStats, body, "accstatz")
-                self.state.note_account_stats(response.server.id, stats)
         return address, response
+
+    async def _request_account_stats(
+        self, found: Mapping[str, tuple[str, ServerResponses]], deadline: float
+    ) -> RequestContext:
+        cache, now = self.account_stats, time.monotonic()
+        context, combined = cache.context(deadline), CombinedOutcome()
+
+        async def read(server: str, address: str, name: str) -> None:
+            with combined.request(ACCOUNT_REQUEST, name):
+                body, _ = await self._get(address, "accstatz", {"unused": "1"}, context)
+                cache.update(server, read_response(WireAccountStats, body, "accstatz"))
+
+        if cache.due(found.keys(), now) and not context.is_skipped(ACCOUNT_REQUEST):
+            cache.note_requested(found.keys(), now)
+            reads = [read(key, address, one.server.name) for key, (address, one) in found.items()]
+            await asyncio.gather(*reads)
+        combined.report_to(context)
+        cache.fill_in(response for _, response in found.values())
+        return context
 
     async def _count_publishes(
         self, found: Mapping[str, tuple[str, ServerResponses]], deadline: float

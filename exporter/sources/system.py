@@ -21,10 +21,13 @@ from exporter.sources.decoding.wire import (
     WireStatszResponse,
 )
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
+from exporter.sources.servers.account_stats import REQUEST as ACCOUNT_REQUEST
+from exporter.sources.servers.account_stats import AccountStatsCache
 from exporter.sources.servers.config_refresh import ConfigRefresh
+from exporter.sources.servers.interval_request import with_request_outcomes
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
-from exporter.sources.servers.server_settings import ServerSettingsCache, with_request_outcomes
+from exporter.sources.servers.server_settings import ServerSettingsCache
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
     RETRY_LATER,
@@ -56,6 +59,7 @@ class SystemSource:
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     accounts_per_page: int = _MOST_ACCOUNTS
     settings: ServerSettingsCache = field(init=False)
+    account_stats: AccountStatsCache = field(init=False)
     refresh: ConfigRefresh = field(default_factory=ConfigRefresh)
     _connection_generation: int = -1
 
@@ -63,6 +67,9 @@ class SystemSource:
         self.state = ServersState(self.options)
         self.settings = ServerSettingsCache(
             self.options.read_settings, self.options.health_interval
+        )
+        self.account_stats = AccountStatsCache(
+            self.options.account_traffic, self.options.health_interval
         )
 
     async def poll(self, deadline: float) -> Snapshot:
@@ -86,10 +93,7 @@ class SystemSource:
                 await self._request_health(context, responses)
                 self.state.health_read(time.monotonic())
         settings = await self._request_settings(responses, deadline)
-        wanted = due and self.options.account_traffic
-        if wanted and not context.is_skipped("account_statz"):
-            with context.request("account_statz"):
-                await self._request_account_stats(context, set(responses))
+        accounts = await self._request_account_stats(responses, deadline)
         published = await self._count_publishes(responses, deadline)
         await self._request_jsz(context, responses)
 
@@ -98,7 +102,8 @@ class SystemSource:
             return await self._request_page(context, listed, request)
 
         snapshot = await self.refresh.snapshot(self.state, responses, one_account, context)
-        return with_request_outcomes(published.added_to(snapshot), settings)
+        snapshot = with_request_outcomes(published.added_to(snapshot), settings)
+        return with_request_outcomes(snapshot, accounts)
 
     async def close(self) -> None:
         await self.connection.close()
@@ -110,6 +115,7 @@ class SystemSource:
             self.skipped_requests.clear()
             self.state.publishes.skipped_requests.clear()
             self.settings.skipped_requests.clear()
+            self.account_stats.skipped_requests.clear()
             self.refresh.skipped_requests.clear()
 
     def _domain(self, servers: Iterable[WireServer]) -> str:
@@ -158,12 +164,21 @@ class SystemSource:
             if response.server.id in responses and response.data is not None:
                 self.state.health[response.server.name] = response.data
 
-    async def _request_account_stats(self, context: RequestContext, servers: set[str]) -> None:
-        replies = await self._replies(context, ACCOUNT_STATZ, _EVERY_SERVER, servers)
-        for reply in replies:
-            response = read_response(WireAccountStatzResponse, reply.data, "account statz")
-            if response.data is not None:
-                self.state.note_account_stats(response.server.id, response.data)
+    async def _request_account_stats(
+        self, responses: dict[str, ServerResponses], deadline: float
+    ) -> RequestContext:
+        cache, now = self.account_stats, time.monotonic()
+        context = cache.context(deadline)
+        if cache.due(responses.keys(), now) and not context.is_skipped(ACCOUNT_REQUEST):
+            cache.note_requested(responses.keys(), now)
+            with context.request(ACCOUNT_REQUEST):
+                subject, servers = ACCOUNT_STATZ, set(responses)
+                for reply in await self._replies(context, subject, _EVERY_SERVER, servers):
+                    found = read_response(WireAccountStatzResponse, reply.data, "account statz")
+                    if found.data is not None:
+                        cache.update(found.server.id, found.data)
+        cache.fill_in(responses.values())
+        return context
 
     async def _request_settings(
         self, responses: dict[str, ServerResponses], deadline: float

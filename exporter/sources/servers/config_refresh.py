@@ -26,8 +26,8 @@ from exporter.signals.stream_changes import (
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireJsz
 from exporter.sources.request_context import RequestContext, SkippedRequests
+from exporter.sources.servers.interval_request import with_request_outcomes
 from exporter.sources.servers.jsz_pages import JszRequest, RequestJsz
-from exporter.sources.servers.server_settings import with_request_outcomes
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersState,

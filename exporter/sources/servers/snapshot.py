@@ -18,7 +18,7 @@ from exporter.sources.decoding.server_decode import (
     decode_meta,
     decode_servers,
 )
-from exporter.sources.decoding.wire import WireAccountStat, WireAccountStats, WireHealth
+from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.known_rows import KnownRows
@@ -66,7 +66,6 @@ class ServersState:
     configs: ConfigCache = field(default_factory=ConfigCache)
     rows: KnownRows = field(default_factory=KnownRows)
     health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
-    account_stats: dict[str, list[WireAccountStat]] = field(default_factory=dict)  # by server id
     servers: ServerRegistry = field(init=False)
     silent: SilentAssets = field(init=False)
     startups: StartupCache = field(default_factory=StartupCache)
@@ -120,11 +119,6 @@ class ServersState:
     def health_read(self, now: float) -> None:
         self._health_read = now
 
-    def note_account_stats(self, server: str, found: WireAccountStats) -> None:
-        """Keeps the accounts that this server has had connections or traffic of."""
-        stats = found.account_statz or []
-        self.account_stats[server] = [stat for stat in stats if stat.used]
-
     def empty_snapshot(self, context: RequestContext) -> Snapshot:
         """Without any response: only the known servers, all down."""
         now = time.time()
@@ -144,7 +138,6 @@ def read_rows(state: ServersState, responses: list[ServerResponses]) -> LeaderRo
     """CPU-heavy: runs in a thread, as `build_snapshot` does."""
     for response in responses:
         response.health = state.health.get(response.server.name)
-        response.account_stats = state.account_stats.get(response.server.id)
     starting = state.startups.starting(responses)
     for response in responses:
         if response.server.name in starting:

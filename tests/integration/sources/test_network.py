@@ -178,7 +178,7 @@ async def test_a_leaf_node_is_counted(version: str, source: SourceName) -> None:
         async with NatsServer(version, NatsOptions(extra=(remote,), jetstream=False)):
 
             async def connected() -> bool:
-                poller.source.state.health_read(float("-inf"))  # type: ignore[attr-defined]
+                poller.source.account_stats.interval = 0.0  # type: ignore[attr-defined]
                 exposed = await polled(poller)
                 labels = {"account": "APP", "server": "n1"}
                 return exposed.value("account_leaf_nodes", **labels) == 1 == exposed.value(
