@@ -175,7 +175,7 @@ def test_the_boards_come_out_of_the_wheel(whole: Place) -> None:
     ended = whole.streamgauge("dashboards", "render", "--out", "boards")
     assert ended.returncode == 0, ended.stderr
     titles = [json.loads(p.read_text())["title"] for p in (whole.folder / "boards").glob("*.json")]
-    assert len(titles) == len(set(titles)) == 7
+    assert len(titles) == len(set(titles)) == 8
 
 
 async def poll_once(place: Place, tmp_path: Path) -> Ended:

@@ -1,14 +1,14 @@
-"""The artefacts of a release: what they hold, that they install, that a second build is the same."""
+"""The artefacts of a release: what they hold, and that a second build is the same.
+
+tests/integration/test_wheel.py installs the wheel with each extra."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
-import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +25,6 @@ from release.settings import IMAGES, ROOT, Addresses, Release, ReleaseError, rea
 RELEASE: Final = read_release()
 # The site is built by tests/contract/docs, the bills of materials need a tool of `make release-dry-run`.
 QUICK: Final = ("packages", "rules", "boards", "images")
-# Without spark: it brings 400 MB; its image's steps are run by tests/contract/deploy.
-EXTRAS: Final = {
-    "exporter": ("exporter", "--help"),
-    "alerts": ("alerts", "render", "--out", "rules"),
-    "dashboards": ("dashboards", "render", "--out", "boards"),
-    "archive": ("archive", "--help"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -149,30 +142,7 @@ def test_the_packed_chart_installs_as_the_folder_does(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("extra", EXTRAS)
-def test_the_wheel_installs_into_a_clean_environment(
-    extra: str, built: Path, tmp_path: Path
-) -> None:
-    run(sys.executable, "-m", "venv", tmp_path / "venv")
-    wheel = artefact(built, "-py3-none-any.whl")
-    pip = ("install", "--quiet", "--constraint", ROOT / "constraints.txt")
-    run(tmp_path / "venv/bin/pip", *pip, f"streamgauge[{extra}] @ {wheel.as_uri()}")
-    command = tmp_path / "venv/bin/streamgauge"
-    assert run(command, "--version", folder=tmp_path) == f"streamgauge {RELEASE.version}\n"
-    run(command, *EXTRAS[extra], folder=tmp_path)
-    done = subprocess.run([command, "rollup", "--archive", "x", "--out", "y"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
-    assert "install streamgauge[spark]" in done.stderr
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
 def test_everything_is_built(tmp_path: Path) -> None:
     left_out = build(list(ARTEFACTS), tmp_path / "out", RELEASE)
     assert [each for each in left_out if "is not installed" not in each] == []
     assert artefact(tmp_path / "out", "-docs.tar.gz").stat().st_size > 100_000
-
-
-def test_every_extra_is_installed_by_a_test() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for_users = project["optional-dependencies"].keys() - {"dev", "docs", "release", "all"}
-    assert for_users == {*EXTRAS, "spark", "connect"}
