@@ -15,6 +15,7 @@ from archive.tools.errors import ToolError
 from archive.wal.errors import WalError
 from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.settings.errors import SettingsError
+from streamgauge.serving.settings.flags import parse_arguments
 
 _INPUT_ERRORS = (SettingsError, ToolError, ArchiveMissingError, StorageError, WalError)
 
@@ -22,7 +23,7 @@ _INPUT_ERRORS = (SettingsError, ToolError, ArchiveMissingError, StorageError, Wa
 def main(argv: Sequence[str]) -> int:
     """Returns 0 on success, 1 when a check found faults, 2 on an error."""
     try:
-        args = parser().parse_args(argv)
+        args = parse_arguments(argv, parser())
         code: int = import_module(TOOLS[args.command].module).run(args, ConsoleProgress())
     except _INPUT_ERRORS as error:
         sys.stderr.write(f"streamgauge: {one_line(str(error))}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -64,22 +64,13 @@ class FlagParser(argparse.ArgumentParser):
         named = re.fullmatch(r"argument (-?-?[\w.-]+)(?:/\S+)?: (.*)", message)
         if named:
             raise SettingsError(named[1], "", _without_choice(named[2]))
-        unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
-        raise SettingsError("command line", "", _unknown(unknown[1]) if unknown else message)
+        raise SettingsError("command line", "", message)
 
 
 def _without_choice(reason: str) -> str:
     """A word in the wrong place may be a password: only what is expected is shown."""
     choices = re.fullmatch(r"invalid choice: .* \(choose from (.*)\)", reason, re.DOTALL)
     return f"is none of {choices[1]}" if choices else reason
-
-
-def _unknown(words: str) -> str:
-    """Only the names of unknown flags: any other word may be a password."""
-    flags = re.findall(r"(?:^|\s)(--?[a-zA-Z][\w.-]*)", words)
-    return (
-        f"unknown flag {flags[0]} (see --help)" if flags else "a word without a flag (see --help)"
-    )
 
 
 def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -111,13 +102,19 @@ def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) 
 
 def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
     """Values by flag name, None where not given."""
+    known = vars(parse_arguments(argv, made))
+    return {name.replace("_", "-"): value for name, value in known.items()}
+
+
+def parse_arguments(argv: Sequence[str], made: argparse.ArgumentParser) -> argparse.Namespace:
+    """Instead of `parse_args`: an error shows flags only, because other words may be secret."""
     known, unknown = made.parse_known_args(argv)
     for word in unknown:
         flag = re.fullmatch(r"(-[a-zA-Z]|--[a-z.-]+)(?:=.*)?", word, re.DOTALL)
         # Any other word may be a password: its position is enough.
         name = flag[1] if flag else f"argument {list(argv).index(word) + 1}"
-        raise SettingsError(name, "", _unknown_reason(made, word))
-    return {name.replace("_", "-"): value for name, value in vars(known).items()}
+        raise SettingsError(name, "", _unknown_reason(_flags(made, argv), word))
+    return known
 
 
 def interval_of(flag: str, text: str) -> float:
@@ -147,9 +144,17 @@ def variable_text(environ: Mapping[str, str], name: str) -> str | None:
     return text
 
 
-def _unknown_reason(made: argparse.ArgumentParser, word: str) -> str:
+def _flags(made: argparse.ArgumentParser, argv: Sequence[str]) -> Iterator[str]:
+    """The flags of the parser, and of the commands that are given."""
+    for action in made._actions:  # noqa: SLF001  no public list
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for name in action.choices.keys() & set(argv):
+                yield from _flags(action.choices[name], argv)
+
+
+def _unknown_reason(known: Iterable[str], word: str) -> str:
     if not word.startswith("-"):
         return "is not a flag (settings are given as --flag value)"
-    known = [text for action in made._actions for text in action.option_strings]  # noqa: SLF001  no public list
-    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
+    near = difflib.get_close_matches(word.partition("=")[0], list(known), n=1)
     return f"unknown flag (did you mean {near[0]}?)" if near else "unknown flag (see --help)"

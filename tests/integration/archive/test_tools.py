@@ -278,8 +278,8 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Outpu
             "one of the arguments --prometheus --openmetrics --opaque is required",
         ),
         (["dance"], "COMMAND: is none of 'inspect'"),
-        (["inspect", "{archive}", "s3cret"], "command line: a word without a flag"),
-        (["export", "{archive}", "--what=s3cret"], "command line: unknown flag --what (see"),
+        (["inspect", "{archive}", "s3cret"], "argument 3: is not a flag"),
+        (["export", "{archive}", "--what=s3cret"], "--what: unknown flag (did you mean --wal?)"),
     ],
 )
 def test_an_input_error_is_one_line_and_exit_code_two(
