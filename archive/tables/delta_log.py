@@ -102,6 +102,11 @@ class DeltaLog:
             )
         self._sync(table.version() + 1)
 
+    def empty_commits(self) -> list[str]:
+        """Commit files without bytes, which delta-rs and Spark read as commits without changes."""
+        names = self._storage.empty_files(f"{self.name}/_delta_log")
+        return [name for name in names if name.endswith(".json")]
+
     def checkpoint(self) -> None:
         if self._table is not None:
             with self._named_errors("write a checkpoint of"):

@@ -90,6 +90,13 @@ class Storage:
             path for path, info in zip(paths, found, strict=True) if info.type == pafs.FileType.File
         ]
 
+    def empty_files(self, folder: str) -> list[str]:
+        """The names of the files in a folder that have no bytes; none without the folder."""
+        chosen = pafs.FileSelector(self._at(folder), allow_not_found=True)
+        with self._named_errors("list", folder):
+            found = self._files.get_file_info(chosen)
+        return sorted(each.base_name for each in found if each.size == 0)
+
     def _at(self, path: str) -> str:
         return f"{self._base}/{path}" if self._base else path
 

@@ -46,7 +46,7 @@ def findings(view: View, progress: Progress, *, quick: bool) -> Iterator[Finding
                 broken.add(file.path)
                 yield Finding(f"{file.path}: {text}")
     yield from _log_findings(view)
-    yield from _unused_files(view)
+    yield from _table_findings(view)
     if not quick:
         yield from map(Finding, _row_faults(view, broken, progress))
 
@@ -61,9 +61,14 @@ def _log_findings(view: View) -> Iterator[Finding]:
         yield Finding(fault)
 
 
-def _unused_files(view: View) -> Iterator[Finding]:
+def _table_findings(view: View) -> Iterator[Finding]:
     for table, log in delta_logs(view.archive.storage, RetentionSettings()).items():
         log.read()
+        for name in log.empty_commits():
+            yield Finding(
+                f"{table}/_delta_log/{name} is empty, so the table lacks its changes: restore it, unless "
+                "the power failed while it was written (its samples were published again)"
+            )
         unused = log.unused_files(0)
         if unused:
             yield Finding(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported
+from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported, truth_of
 from support.nats.servers import long_run
 
 from archive.tables.archive_tables import ArchiveTables, open_tables
@@ -15,7 +15,7 @@ from archive.tables.arrow import pa
 from archive.tables.data_file import Change as FileChange
 from archive.tables.data_file import DataFile
 from archive.tables.parquet_files import new_file, read_table
-from archive.tables.schema import SCHEMAS
+from archive.tables.schema import SCHEMAS, TABLES
 from archive.tools.cli import main
 from archive.tools.verifying.files import file_faults
 
@@ -190,3 +190,39 @@ def test_a_flipped_bit_is_a_fault_or_changes_no_row(archive: ArchiveTables, tabl
         found += bool(faults)
         assert faults or read_table(archive.storage, file.path).equals(rows), at
     assert found * step > len(whole) // 4
+
+
+# --- an empty commit file, which delta-rs reads as a commit without changes -------------------------
+
+
+def commits(folder: Path, table: str) -> list[Path]:
+    return sorted((folder / table / "_delta_log").glob("*.json"))
+
+
+@pytest.mark.parametrize("table", ["series", "hourly", "samples"])
+def test_an_empty_commit_file_is_a_fault(
+    archive: ArchiveTables, tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive.read()
+    archive.logs[table].commit(FileChange((), ()), {})
+    assert main(["verify", str(tmp_path)]) == 0
+    last = commits(tmp_path, table)[-1]
+    last.write_bytes(b"")
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path)]) == 1
+    assert f"FAULT: {table}/_delta_log/{last.name} is empty" in capsys.readouterr().out
+
+
+def test_a_commit_that_the_power_failure_left_empty_is_published_again(tmp_path: Path) -> None:
+    """It was not synced, so the write-ahead log still has its samples."""
+    later: list[Reported] = [("up", MONDAY + HOUR, 2.0), ("c_total", MONDAY + HOUR, 9.0)]
+    with ArchiveFolder(tmp_path) as folder:
+        folder.send(REPORTED)
+        folder.publish_all()
+        folder.send(later)
+        for table in TABLES:
+            if commits(tmp_path, table):
+                last = commits(tmp_path, table)[-1]
+                last.with_name(f"{int(last.stem) + 1:020}.json").touch()
+        folder.publish_all()
+        assert folder.samples() == truth_of([*REPORTED, *later])
