@@ -21,7 +21,7 @@ from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, 
 from archive.remote_write.v1.label_identity import LabelIdentities
 from archive.remote_write.v1.request_walk import NotPlainError, Walk, is_out_of_order, walk_request
 from archive.remote_write.v1.series import read_message, read_messages
-from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan
+from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan, span_series
 from archive.remote_write.varint_vector import WORD, Places, Words, end_in_time, times_in, words_of
 from archive.series.labels import RefusedError
 
@@ -128,8 +128,9 @@ class DecoderV1:
         begin = words[place] & _START
         valued = begin == _VALUED_START
         sizes = np.where(valued, VALUED, ZERO)
+        walk.begins, walk.ends = place - prefixes, place + sizes
         endings = words[place + sizes - WORD]
-        right = are_headers(words[place - prefixes], headers, prefixes - headers + sizes)
+        right = are_headers(words[walk.begins], headers, prefixes - headers + sizes)
         right &= valued | (begin == _ZERO_START)
         right &= end_in_time(endings, TIME_TAG)
         if not right.all():
@@ -184,8 +185,11 @@ def _remember_order(walk: Walk, memory: bytearray) -> None:
 
     A duplicate series has one row in it, a refused series none.
     """
-    rows = walk.series(memory)
+    rows: list[tuple[Slot, bytes | bytearray]] = []
     for cursor, first, end in walk.requests:
-        series = [*{slot: each for slot, each in rows[first:end] if slot.kept}.items()]
-        if series and not cursor.growing.continued(series):
+        series = walk.adjacent(memory, first, end)
+        if series is None:
+            rows = rows or walk.series(memory)
+            series = span_series({slot: each for slot, each in rows[first:end] if slot.kept})
+        if series.slots and not cursor.growing.continued(series):
             cursor.growing = CachedSpan(series)

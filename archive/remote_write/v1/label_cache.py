@@ -41,10 +41,6 @@ class Slot(msgspec.Struct, eq=False):
         """Stored once, in the slot or its span: labels are most of the memory of a series."""
         return self.own_raw if self.span is None else self.span.raw(self.row)
 
-    def join(self, span: CachedSpan, row: int) -> None:
-        """The span stores the labels from now on."""
-        self.own_raw, self.span, self.row = b"", span, row
-
     def leave(self) -> None:
         self.own_raw, self.span = self.raw, None
 
@@ -54,7 +50,7 @@ class LabelCache:
 
     def __init__(self) -> None:
         self.ids: NDArray[np.int64] = np.empty(0, np.int64)
-        # By header length and hash of the bytes; `get` compares the bytes. Some label sets have a
+        # By header length and hash of the bytes, which are compared then. Some label sets have a
         # shorter header for the value zero, and therefore two slots.
         self._by_header: dict[int, dict[int, Slot]] = {2: {}, MAX_HEADER: {}}
         self._free: list[int] = []
@@ -63,21 +59,24 @@ class LabelCache:
     def __len__(self) -> int:
         return sum(map(len, self._by_header.values()))
 
-    def get(self, raw: bytes, header: int) -> Slot | None:
-        slot = self._by_header[header].get(hash(raw))
-        return slot if slot is not None and slot.raw == raw else None
+    def get_or_add(self, raw: bytes, header: int) -> tuple[Slot, bool]:
+        """The slot of these labels, and whether it is new: without a series id.
 
-    def add(self, raw: bytes, header: int) -> Slot:
-        """A new slot without a series id. `get` finds it, unless another has the same hash."""
+        A new slot is found again, unless another has the same hash.
+        """
+        slots, key = self._by_header[header], hash(raw)
+        known = slots.get(key)
+        if known is not None and known.raw == raw:
+            return known, False
         if self._free:
             index = self._free.pop()
         else:
             index = self._next
             self._next = index + 1
-        slot = Slot(raw, header, header + len(raw), index)
-        if self._by_header[header].setdefault(hash(raw), slot) is not slot:
-            slot.kept = False
-        return slot
+        slot = Slot(raw, header, header + len(raw), index, known is None)
+        if known is None:
+            slots[key] = slot
+        return slot, True
 
     def assign(self, slots: Sequence[Slot], ids: Sequence[int]) -> None:
         missing = self._next - len(self.ids)

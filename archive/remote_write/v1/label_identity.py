@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 from archive.remote_write.label_reader import LABEL_TAG, LabelReader, end_of_labels
@@ -32,9 +31,9 @@ class SharedLabels:
     def __init__(self, labels: Sequence[Label], rules: LabelRules) -> None:
         kept = [label for label in labels if label[0] != rules.replica]
         names = [name for name, _ in kept]
-        is_sorted = all(a < b for a, b in pairwise(names))
-        is_unique = is_sorted and len(labels) - len(kept) <= 1
-        is_plain = bool(names) and is_unique and all(name and value for name, value in kept)
+        is_unique = len(set(names)) == len(names) and len(labels) - len(kept) <= 1
+        is_plain = bool(names) and is_unique and names == sorted(names) and "" not in names
+        is_plain = is_plain and "" not in [value for _, value in kept]
         is_plain = is_plain and len(labels) < rules.max_labels
         self.labels = tuple(kept)
         """Without the replica label."""
@@ -96,8 +95,13 @@ class LabelIdentities:
         find, free = numbers.find_key, live.allowance(now, len(given))
         for parts in given:
             try:
-                if isinstance(parts, tuple) and parts[0].key and parts[1].key:
-                    key = parts[1].replica_key + parts[0].key + parts[1].key
+                has_key = isinstance(parts, tuple) and parts[0].key and parts[1].key
+                # A series that may be refused must not add pairs.
+                if isinstance(parts, tuple) and (has_key or free > 0):
+                    first, others = parts
+                    if not has_key:
+                        self._add_keys(first, others)
+                    key = others.replica_key + first.key + others.key
                     series = find(key)
                     if series is None:
                         if free <= 0:
@@ -117,12 +121,13 @@ class LabelIdentities:
         if isinstance(given, list):
             return self._live.identify(self._rules.identify(given), now)
         first, others = given
-        identity = Identity((*first.labels, *others.labels), others.replica)
-        series = self._live.identify(identity, now)
-        # After it: a refused series must not add pairs.
-        first.key, others.key = map(self._numbers.key, (first.labels, others.labels))
-        others.replica_key = self._numbers.replica_key(others.replica)
-        return series
+        return self._live.identify(Identity((*first.labels, *others.labels), others.replica), now)
+
+    def _add_keys(self, first: SharedLabels, others: SharedLabels) -> None:
+        first.key = first.key or self._numbers.key(first.labels)
+        if not others.key:
+            others.key = self._numbers.key(others.labels)
+            others.replica_key = self._numbers.replica_key(others.replica)
 
     def forget(self) -> None:
         """Call it when the series table forgets pairs: the keys contain their ids."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from archive.remote_write.protobuf import LENGTH, read_varint
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import (
@@ -19,8 +21,8 @@ from archive.remote_write.v1.label_cache import (
     Slot,
 )
 from archive.remote_write.v1.label_identity import LabelIdentities, Unidentified
-from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch
-from archive.remote_write.varint_vector import words_of
+from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch, SpanSeries
+from archive.remote_write.varint_vector import Places, words_of
 
 # Bytes of a plain sample by the value of its length field.
 _SIZES: Final = {VALUED - 2: VALUED, ZERO - 2: ZERO}
@@ -52,6 +54,9 @@ class Walk:
     single_rows: list[int] = field(default_factory=list)
     singles: list[Slot] = field(default_factory=list)
     single_places: list[int] = field(default_factory=list)
+    # Of the single rows, once they are verified.
+    begins: Places = field(default_factory=lambda: np.empty(0, np.int64))
+    ends: Places = field(default_factory=lambda: np.empty(0, np.int64))
     _spans: list[tuple[CachedSpan, int]] = field(
         default_factory=list
     )  # with the row in it, for each match
@@ -73,12 +78,19 @@ class Walk:
             (slot, memory[place - slot.prefix_size : place + memory[place + 1] + 2])
             for slot, place in zip(self.singles, self.single_places, strict=True)
         ]
-        if not self.matches:
-            return singles
         found = dict(zip(self.single_rows, singles, strict=True))
         for (row, match), (span, first) in zip(self.matches, self._spans, strict=True):
             found |= enumerate(span.series(first, first + len(match.indices)), row)
         return [found[row] for row in range(self.rows)]
+
+    def adjacent(self, memory: bytearray, first: int, end: int) -> SpanSeries | None:
+        """These rows, if all are single, different and adjacent, as in a request of new series."""
+        slots, begins, ends = self.singles[first:end], self.begins[first:end], self.ends[first:end]
+        if self.matches or not slots or (begins[1:] != ends[:-1]).any():
+            return None
+        if len(set(slots)) < len(slots) or False in [slot.kept for slot in slots]:
+            return None
+        return SpanSeries(slots, ends - begins, memory[begins[0] : ends[-1]])
 
 
 def walk_request(
@@ -210,11 +222,10 @@ class _Walker:
             place = start + length
             if length and _SIZES.get(memory[place + 1]) == end - place:
                 raw = content[:length]
-                slot = table.get(raw, header)
-                if slot is None:
-                    walk.labels.append(identities.read(raw, others))
-                    slot = table.add(raw, header)
+                slot, is_new = table.get_or_add(raw, header)
+                if is_new:
                     walk.new.append(slot)
+                    walk.labels.append(identities.read(raw, others))
                 elif slot.span is not None and not self._is_next(slot, slot.span):
                     break
                 walk.add(slot, place)

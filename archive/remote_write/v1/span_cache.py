@@ -6,7 +6,7 @@ Senders repeat most series in the same order.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -46,8 +46,21 @@ _ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NOTHING: Final = np.uint64(0)
 
 
-Series = Sequence[tuple[Slot, bytes | bytearray]]
-"""Slots with their series as in a request; values and times do not matter."""
+class SpanSeries(NamedTuple):
+    """Slots with their series as in a request; values and times do not matter."""
+
+    slots: list[Slot]
+    lengths: Places
+    data: bytes | bytearray
+    """All of them, without a gap."""
+
+
+def span_series(given: Mapping[Slot, bytes | bytearray]) -> SpanSeries:
+    lengths = np.array(list(map(len, given.values())), np.int64)
+    return SpanSeries(list(given), lengths, b"".join(given.values()))
+
+
+NO_SERIES: Final = SpanSeries([], np.empty(0, np.int64), b"")
 
 
 class SpanMatch(NamedTuple):
@@ -62,7 +75,7 @@ class SpanMatch(NamedTuple):
 class CachedSpan:
     """Slots in the order of a request. A slot is in at most one span, so that it can be evicted."""
 
-    def __init__(self, series: Series = ()) -> None:
+    def __init__(self, series: SpanSeries = NO_SERIES) -> None:
         self.slots: list[Slot] = []
         self._live_slots = 0
         # The bytes of a request with exactly this span; the only copy of the labels. It ends with
@@ -79,17 +92,17 @@ class CachedSpan:
         self._jumps: dict[int, tuple[weakref.ref[CachedSpan], int]] = {}
         self._append(series)
 
-    def continued(self, series: Series) -> bool:
+    def continued(self, series: SpanSeries) -> bool:
         """Appends slots that followed, if they have no span and this one lost no slot."""
-        if self._live_slots < len(self.slots) or len(self.slots) + len(series) > _LONGEST:
+        if self._live_slots < len(self.slots) or len(self.slots) + len(series.slots) > _LONGEST:
             return False
-        if any(slot.span is not None for slot, _ in series):
+        if any(slot.span is not None for slot in series.slots):
             return False
         self._append(series)
         return True
 
-    def _append(self, series: Series) -> None:
-        first, slots = len(self.slots), [slot for slot, _ in series]
+    def _append(self, series: SpanSeries) -> None:
+        first, slots, built = len(self.slots), series.slots, series.data
         index = np.array([slot.index for slot in slots], np.int64)
         self._index = np.concatenate([self._index, index])
         for name in (*_PLACES, "_masks"):
@@ -99,27 +112,25 @@ class CachedSpan:
             if slot.span is not None:
                 slot.span.drop(slot)
         self.slots += slots
-        built = self._build(first, [template for _, template in series])
+        self._set_rows(first, series.lengths)
         spare = bytes(1 + len(built) // _SPARE)
         self._words = None
         self._template = bytearray().join((self._template[:-1], built, spare))
         del self._template[self._begin(first + len(slots)) :]  # keeps the allocation
         self._template.append(SERIES_TAG)
         for row, slot in enumerate(slots, first):
-            slot.join(self, row)
+            slot.own_raw, slot.span, slot.row = b"", self, row
         self._live_slots += len(slots)
 
-    def _build(self, row: int, templates: Sequence[bytes | bytearray]) -> bytes:
-        """Sets the columns of the slots from `row` on by their templates, which it joins."""
-        rows = slice(row, row + len(templates))
-        lengths = np.array([len(template) for template in templates], np.int64)
+    def _set_rows(self, row: int, lengths: Places) -> None:
+        """Sets the columns of the slots from `row` on by the lengths of their templates."""
+        rows = slice(row, row + len(lengths))
         prefixes = np.array([slot.prefix_size for slot in self.slots[rows]], np.int64)
         valued = lengths - prefixes == VALUED
         ends = lengths.cumsum() + self._begin(row)
         self._ends[rows], self._times[rows] = ends, ends - _BACK_TO_TIME
         self._values[rows] = ends - np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
         self._masks[rows] = np.where(valued, _ALL, _NOTHING)
-        return b"".join(templates)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -239,7 +250,9 @@ class CachedSpan:
             return
         begin, stop = self._begin(row), int(self._ends[end - 1])
         slots = self.slots[row:end]
-        template = self._build(row, list(map(template_of, slots, sizes)))
+        templates = list(map(template_of, slots, sizes))
+        template = b"".join(templates)
+        self._set_rows(row, np.array(list(map(len, templates)), np.int64))
         self._words = None
         self._template[begin:stop] = template
         self._move(end, begin + len(template) - stop)

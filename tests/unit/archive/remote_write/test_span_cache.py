@@ -16,7 +16,7 @@ from support.remote_write.decoded import DecoderHarness, rows_of
 from archive.remote_write.decoder import SLACK, Version
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
-from archive.remote_write.v1.span_cache import CachedSpan, Series
+from archive.remote_write.v1.span_cache import CachedSpan, SpanSeries
 from archive.remote_write.v1.wire_template import template_of
 from archive.remote_write.varint_vector import words_of
 from archive.settings.limits import Limits
@@ -109,11 +109,12 @@ def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
 
 
 def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
-    return [table.add(raw, header_length(len(raw) + VALUED)) for raw in raws]
+    return [table.get_or_add(raw, header_length(len(raw) + VALUED))[0] for raw in raws]
 
 
-def valued(slots: list[Slot]) -> Series:
-    return [(slot, template_of(slot, VALUED)) for slot in slots]
+def valued(slots: list[Slot]) -> SpanSeries:
+    templates = [template_of(slot, VALUED) for slot in slots]
+    return SpanSeries(slots, np.array(list(map(len, templates)), np.int64), b"".join(templates))
 
 
 def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> None:
@@ -149,8 +150,8 @@ def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
     table = LabelCache()
     (first,) = slots_of(table, [b"first"])
     table._by_header[first.header] = {hash(b"other"): first}  # as if both had this hash
-    assert table.get(b"other", first.header) is None
-    other = table.add(b"other", first.header)
+    other, is_new = table.get_or_add(b"other", first.header)
+    assert is_new
     assert not other.kept
     table.discard(other)
     assert table._by_header[first.header] == {hash(b"other"): first}
@@ -236,7 +237,7 @@ def test_a_size_that_the_header_cannot_encode_is_not_learned() -> None:
     """With a value the header of this one is longer by a byte: that is another slot."""
     raw = b"x" * (127 - ZERO)
     table = LabelCache()
-    slot = table.add(raw, header_length(127))
+    slot, _ = table.get_or_add(raw, header_length(127))
     span = CachedSpan(valued([slot]))
     assert span.raw(0) == raw
     span.learn_sizes(0, [VALUED])
@@ -267,13 +268,13 @@ def test_a_request_is_predicted_from_the_cursor_of_its_connection(
     send_all(0)
     send_all(7)
     lookups: list[bytes] = []
-    get = LabelCache.get
+    get = LabelCache.get_or_add
 
-    def counted(table: LabelCache, raw: bytes, header: int) -> Slot | None:
+    def counted(table: LabelCache, raw: bytes, header: int) -> tuple[Slot, bool]:
         lookups.append(raw)
         return get(table, raw, header)
 
-    monkeypatch.setattr(LabelCache, "get", counted)
+    monkeypatch.setattr(LabelCache, "get_or_add", counted)
     send_all(7)
     assert lookups == []
 
