@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import uvloop
 
-from archive.http.auth import BearerTokens
+from archive.http.auth import Access, BearerTokens
 from archive.serve import Archive
 from archive.settings.options import Options, read_options
 from archive.tables.storage import StorageError
@@ -37,8 +37,8 @@ def _serve(options: Options) -> int:
     settings = options.load()
     configure_logs(settings.log.format, settings.log.level)
     web_config = LiveWebConfig(settings.web.config_file)
-    tokens = BearerTokens(settings.bearer_tokens)
-    archive = Archive(options, settings, web_config, tokens)
+    access = Access(web_config, BearerTokens(settings.bearer_tokens))
+    archive = Archive(options, settings, access)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(archive.run())
 

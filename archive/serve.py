@@ -16,7 +16,8 @@ from aiohttp import web
 
 from archive.components import Components, open_components
 from archive.http.app import make_app
-from archive.http.auth import BearerTokens, protect
+from archive.http.auth import Access
+from archive.http.write_endpoint import WriteEndpoint
 from archive.self_metrics import SelfMetrics, dropped_connections
 from archive.settings.config import ArchiveSettings
 from archive.settings.options import Options
@@ -27,7 +28,6 @@ from streamgauge.serving.logs import StateLog, event
 from streamgauge.serving.settings.loader import SettingsError
 from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.web.connection_limits import ConnectionLimits
-from streamgauge.serving.web.live_config import LiveWebConfig
 from streamgauge.serving.web.routes import add_reload
 from streamgauge.serving.web.server import HttpServer, ListenError, health_servers
 
@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 PUBLISH_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 5.0
+FINISH_SECONDS: Final = 5.0
 # The series caches are long-lived: frequent full collections would only scan them again.
 GC_THRESHOLDS: Final = (50_000, 50, 100)
 
@@ -45,13 +46,12 @@ class Archive:
         self,
         options: Options,
         settings: ArchiveSettings,
-        web_config: LiveWebConfig,
-        tokens: BearerTokens,
+        access: Access,
     ) -> None:
         self._options = options
         self._settings = settings
-        self._web_config = web_config
-        self._tokens = tokens
+        self._access = access
+        self._tokens = access.tokens
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
@@ -71,10 +71,16 @@ class Archive:
     async def _serve(self, components: Components) -> None:
         descriptors = raise_descriptor_limit()
         limits = ConnectionLimits(self._settings.web, descriptors)
-        app = self._app(components, limits)
+        endpoint = self._endpoint(components)
+        app = self._app(components, endpoint, limits)
         # The receiver decompresses bodies, and refuses other encodings unread.
         server = HttpServer(
-            app, self._settings.web, limits, self._web_config.ssl_context(), auto_decompress=False
+            app,
+            self._settings.web,
+            limits,
+            self._access.web_config.ssl_context(),
+            auto_decompress=False,
+            connection=endpoint.connection,
         )
         servers = [server, *health_servers(app, self._settings.web, descriptors)]
         try:
@@ -87,28 +93,33 @@ class Archive:
             event(logger, logging.INFO, "stopping")
         finally:
             components.receiver.stopping = True
+            await endpoint.finish(FINISH_SECONDS)
             for each in servers:
                 await each.stop()
             await self._end_tasks()
 
-    def _app(self, components: Components, limits: ConnectionLimits) -> web.Application:
+    def _endpoint(self, components: Components) -> WriteEndpoint:
+        max_body = self._settings.limits.body
+        return WriteEndpoint(components.receiver, components.counters, max_body, self._access)
+
+    def _app(
+        self, components: Components, endpoint: WriteEndpoint, limits: ConnectionLimits
+    ) -> web.Application:
         app = make_app(
-            components.receiver,
+            endpoint,
             SelfMetrics(lambda: (*components.values(), *dropped_connections(limits.dropped))),
-            components.counters,
-            self._settings.limits.body,
             trouble=lambda: components.wal.unavailable,
             unhealthy=self._dead_task,
             served=self._settings.web,
         )
         add_reload(app, self._settings.web, self._reload)
-        protect(app, self._web_config, self._tokens)
+        self._access.protect(app)
         return app
 
     async def _reload(self) -> tuple[bool, str]:
         """Reloads the settings that can change at run time."""
         try:
-            await asyncio.to_thread(self._web_config.reload)
+            await asyncio.to_thread(self._access.web_config.reload)
         except SettingsError as error:
             return False, f"not reloaded: {error}"
         await asyncio.to_thread(self._tokens.reload)
@@ -124,7 +135,7 @@ class Archive:
         event(logger, logging.INFO, "serving", listen=server.url, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
         is_local = is_loopback(self._settings.web.listen_address)
-        if not is_local and not self._tokens and not self._web_config.current.users:
+        if not is_local and not self._tokens and not self._access.web_config.current.users:
             event(logger, logging.WARNING,
                   "no authentication, every client that reaches this address can write: "
                   "set bearer_tokens or web.config_file",

@@ -9,8 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from archive.http.write_endpoint import WriteEndpoint
-from archive.ingest.receiver import Receiver
-from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
+from archive.self_metrics import CONTENT_TYPE, SelfMetrics
 from archive.settings.config import WebSettings
 from streamgauge.serving.settings.server import ServerSettings
 from streamgauge.serving.web.routes import add_health, add_redirect_to_prefix
@@ -25,16 +24,14 @@ _ROUTES: Final = (
 
 
 def make_app(
-    receiver: Receiver,
+    endpoint: WriteEndpoint,
     metrics: SelfMetrics,
-    counters: ReceiverCounters,
-    max_body: int,
     trouble: Callable[[], str],
     unhealthy: Callable[[], str],
     served: ServerSettings = DEFAULT_WEB,
 ) -> web.Application:
     """`trouble` is why no samples are accepted, `unhealthy` why the process needs a restart."""
-    app = web.Application(client_max_size=max_body)
+    app = web.Application(client_max_size=endpoint.max_body)
     write_path, metrics_path = served.route(WRITE_PATH), served.route(served.telemetry_path)
     index_text = _index(served)
 
@@ -49,14 +46,13 @@ def make_app(
         return _state(unhealthy(), "healthy")
 
     async def ready(_: web.Request) -> web.Response:
-        return _state("stopping" if receiver.stopping else trouble(), "ready")
+        return _state("stopping" if endpoint.receiver.stopping else trouble(), "ready")
 
     async def count(request: web.Request, response: web.StreamResponse) -> None:
         # Not in the handler: authentication errors are responses too.
         if request.path == write_path:
-            counters.responses[response.status] += 1
+            endpoint.counters.responses[response.status] += 1
 
-    endpoint = WriteEndpoint(receiver, counters, max_body)
     app.router.add_post(write_path, endpoint.handle)
     app.router.add_get(served.route("/"), index)
     app.router.add_get(metrics_path, own_metrics)

@@ -6,7 +6,7 @@ import hmac
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -18,8 +18,8 @@ from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 
-SENDER: Final = "sender"
-"""Request key under which the middleware stores the sender's name."""
+SENDER: Final = web.RequestKey("sender", str)
+"""Under which the middleware stores the name of the sender."""
 _CHALLENGE: Final = 'Bearer realm="streamgauge"'
 
 
@@ -29,11 +29,11 @@ class BearerTokens:
     def __init__(self, files: Mapping[str, Path]) -> None:
         """Blocks. Raises SettingsError."""
         self._files = files
-        self._tokens = _read(files)
+        self.current = _read(files)
         self._states = StateLog(logger)
 
     def __bool__(self) -> bool:
-        return bool(self._tokens)
+        return bool(self.current)
 
     def sender_of(self, header: str | None) -> str | None:
         """The sender whose token is in the Authorization header."""
@@ -42,7 +42,7 @@ class BearerTokens:
             return None
         given, found = token.strip().encode(), None
         # Compares all of them, so that the time reveals nothing.
-        for name, secret in self._tokens.items():
+        for name, secret in self.current.items():
             if hmac.compare_digest(given, secret.reveal().encode()):
                 found = name
         return found
@@ -55,17 +55,32 @@ class BearerTokens:
             self._states.report("files", str(error), logging.ERROR, "cannot reload bearer tokens, the old ones stay valid",
                                 reason=str(error))  # fmt: skip
             return
-        if tokens != self._tokens:
+        if tokens != self.current:
             self._states.report("files", "", logging.INFO, "bearer tokens reloaded")
         self._states.forget("files")
-        self._tokens = tokens
+        self.current = tokens
 
 
-def protect(app: web.Application, web_config: LiveWebConfig, tokens: BearerTokens) -> None:
-    """Applies the web configuration; a token grants the same access as a user."""
-    web_config.protect(app)
-    users_only = app.middlewares.pop(0)
-    app.middlewares.insert(0, _authentication(users_only, web_config, tokens))
+class Access(NamedTuple):
+    """Which clients may send what they send; a token grants the same access as a user."""
+
+    web_config: LiveWebConfig
+    tokens: BearerTokens
+
+    @property
+    def state(self) -> object:
+        """Another one after every change: then clients must be authenticated again."""
+        return self.web_config.current, self.tokens.current
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of every response."""
+        return self.web_config.current.headers
+
+    def protect(self, app: web.Application) -> None:
+        self.web_config.protect(app)
+        users_only = app.middlewares.pop(0)
+        app.middlewares.insert(0, _authentication(users_only, self.web_config, self.tokens))
 
 
 def _authentication(

@@ -1,32 +1,53 @@
-"""The aiohttp handler of POST /api/v1/write: checks headers and size, reads the body."""
+"""POST /api/v1/write: checks headers and size, reads the body. The handler of aiohttp."""
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
-from archive.http.auth import SENDER
+from archive.http.auth import SENDER, Access
+from archive.http.repeated_requests import RepeatedRequests
 from archive.ingest.protocol import RequestInfo, UnsupportedError, WriteResponse, version_of
 from archive.ingest.receiver import Receiver
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import Deferred, ReceiverCounters, Refused
+from streamgauge.serving.web.connection import Connection
 
 UNKNOWN: Final = "unknown"
 # A stalled sender must not hold its share of `limits.waiting`.
 BODY_SECONDS: Final = 30.0
-_FEW_CURSORS: Final = 64
 
 
 class WriteEndpoint:
-    def __init__(self, receiver: Receiver, counters: ReceiverCounters, max_body: int) -> None:
-        self._receiver = receiver
-        self._counters = counters
-        self._max_body = max_body
-        self._cursors: dict[RequestHandler, ConnectionCursor] = {}
-        self._max_cursors = _FEW_CURSORS
+    def __init__(
+        self, receiver: Receiver, counters: ReceiverCounters, max_body: int, access: Access
+    ) -> None:
+        self.receiver = receiver
+        self.counters = counters
+        self.access = access
+        self.in_flight: set[asyncio.Future[WriteResponse]] = set()
+        """Responses of requests that aiohttp does not know."""
+        self.max_body = max_body
+        self._connections: dict[asyncio.Protocol, RepeatedRequests] = {}
+        self._cursor = ConnectionCursor()  # of connections without one
+
+    def connection(self, connection: Connection, http: asyncio.Protocol) -> asyncio.Protocol:
+        """The protocol of a new connection; `http` is that of aiohttp."""
+        return RepeatedRequests(self, connection, http)
+
+    def opened(self, http: asyncio.Protocol, connection: RepeatedRequests) -> None:
+        self._connections[http] = connection
+
+    def closed(self, http: asyncio.Protocol) -> None:
+        self._connections.pop(http, None)
+
+    async def finish(self, seconds: float) -> None:
+        """Waits for the responses of `in_flight`."""
+        if self.in_flight:
+            await asyncio.wait(self.in_flight, timeout=seconds)
 
     async def handle(self, request: web.Request) -> web.Response:
         response = await self._write(request)
@@ -38,9 +59,9 @@ class WriteEndpoint:
         try:
             info = _request_info(request)
         except UnsupportedError as error:
-            self._counters.refused[Refused.ENCODING] += 1
+            self.counters.refused[Refused.ENCODING] += 1
             return WriteResponse(415, str(error))
-        receiver, max_body = self._receiver, self._max_body
+        receiver, max_body = self.receiver, self.max_body
         too_large = f"the body is larger than {max_body} bytes"
         size = max_body if request.content_length is None else request.content_length
         if size > max_body:
@@ -50,7 +71,7 @@ class WriteEndpoint:
         if not receiver.hold(size):
             return receiver.busy(info, Deferred.BUSY, "too many requests are in flight")
         try:
-            return await receiver.receive_soon(info, await _body(request), self._cursor(request))
+            return await self._receive(request, info, await _body(request))
         except web.HTTPRequestEntityTooLarge:
             return receiver.refuse(info, Refused.SIZE, too_large)
         except TimeoutError:
@@ -60,20 +81,13 @@ class WriteEndpoint:
         finally:
             receiver.release(size)
 
-    def _cursor(self, request: web.Request) -> ConnectionCursor:
-        """The cursor of the request's connection."""
-        connection = request.protocol
-        cursor = self._cursors.get(connection)
-        if cursor is None:
-            if len(self._cursors) >= self._max_cursors:
-                self._drop_closed()
-            cursor = self._cursors[connection] = ConnectionCursor()
-        return cursor
-
-    def _drop_closed(self) -> None:
-        """aiohttp's connections cannot be weakly referenced and report no close."""
-        self._cursors = {each: cursor for each, cursor in self._cursors.items() if each.connected}
-        self._max_cursors = max(_FEW_CURSORS, 2 * len(self._cursors))
+    async def _receive(self, request: web.Request, info: RequestInfo, body: bytes) -> WriteResponse:
+        connection = self._connections.get(request.protocol)
+        cursor = self._cursor if connection is None else connection.cursor
+        response = await self.receiver.receive_soon(info, body, cursor)
+        if connection is not None and response.code == HTTPStatus.NO_CONTENT:
+            connection.learn(request, info)
+        return response
 
 
 def _request_info(request: web.Request) -> RequestInfo:

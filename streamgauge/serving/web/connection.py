@@ -27,7 +27,7 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         accepted: socket.socket,
-        make_http: Callable[[], asyncio.Protocol],
+        make_http: Callable[[Connection], asyncio.Protocol],
         timeouts: Timeouts,
         opened: Callable[[Connection, asyncio.BaseTransport], None],
         closed: Callable[[Connection], None],
@@ -38,6 +38,7 @@ class Connection(asyncio.Protocol):
         """A request was handled, with another result than 401."""
         self.is_idle = False
         """Nothing was received since the last response."""
+        self.responses = 0
         self.half_closed = False
         """The client sends nothing more, and may wait for a response."""
         self.deadline = time.monotonic() + timeouts.header
@@ -54,6 +55,7 @@ class Connection(asyncio.Protocol):
 
     def end_request(self, *, authenticated: bool) -> None:
         self.busy, self.is_idle = False, True
+        self.responses += 1
         self.authenticated |= authenticated
         waits = self.authenticated and not self.half_closed
         seconds = self._timeouts.idle if waits else self._timeouts.header
@@ -69,7 +71,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self._http = self._make_http()
+        self._http = self._make_http(self)
         self._opened(self, transport)
         self._http.connection_made(transport)
 

@@ -62,7 +62,7 @@ class ConnectionLimits:
         return len(self._open)
 
     def admit(
-        self, accepted: socket.socket, make_http: Callable[[], asyncio.Protocol]
+        self, accepted: socket.socket, make_http: Callable[[Connection], asyncio.Protocol]
     ) -> Connection | None:
         """The new connection, or None when all open ones are handling requests."""
         while len(self._open) >= self._most:

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from streamgauge.serving.web.routes import health_app
 
 _SHUTDOWN_SECONDS: Final = 5.0
 _BACKLOG: Final = 1024
+_NEVER: Final = 10 * 365 * 86_400.0  # seconds: the limits close idle connections
 # Few, because the descriptors of evicted connections are freed after them.
 _ACCEPTED_AT_ONCE: Final = 8
 _ACCEPT_AGAIN_SECONDS: Final = 0.1
@@ -44,16 +45,20 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         *,
         auto_decompress: bool = True,
+        connection: Callable[[Connection, asyncio.Protocol], asyncio.Protocol] | None = None,
     ) -> None:
+        """`connection`: the protocol of a connection, from that of aiohttp."""
         limits.protect(app)
         self._settings = settings
         self._limits = limits
         self._tls = tls
+        self._connection = connection
         self._runner = web.AppRunner(
             app,
             access_log=None,
             logger=_request_log(),
             shutdown_timeout=_SHUTDOWN_SECONDS,
+            keepalive_timeout=_NEVER,
             auto_decompress=auto_decompress,
         )
         self._listeners: list[socket.socket] = []
@@ -130,11 +135,12 @@ class HttpServer:
             else:
                 self._start(self._open(accepted, connection))
 
-    def _http(self) -> asyncio.Protocol:
+    def _http(self, connection: Connection) -> asyncio.Protocol:
         server = self._runner.server
         if server is None:  # unreachable: the listeners are closed before the runner
             raise RuntimeError("the server is not running")
-        return server()
+        http = server()
+        return http if self._connection is None else self._connection(connection, http)
 
     async def _open(self, accepted: socket.socket, connection: Connection) -> None:
         handshake = self._limits.timeouts.header if self._tls else None

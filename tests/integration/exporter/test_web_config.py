@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 from support.certificates import Authority, Certificate
 
-from archive.http.auth import BearerTokens, protect
+from archive.http.auth import Access, BearerTokens
 from streamgauge.serving.web.live_config import LiveWebConfig
 
 HASH = bcrypt.hashpw(b"hunter2", bcrypt.gensalt(4)).decode()
@@ -268,7 +268,7 @@ async def test_the_archive_asks_its_senders_to_repeat(place: Place) -> None:
     live = await asyncio.to_thread(place.live, SLOW_ALICE)
     app = web.Application()
     app.add_routes([web.get("/", hello)])
-    protect(app, live, BearerTokens({}))
+    Access(live, BearerTokens({})).protect(app)
     async with running(app) as port:
         answers, _ = await flood_and_scrape(port, lambda: None)
         assert answers == {401, 503}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,8 @@ from support.remote_write import messages as rw
 
 from archive.batch import Batch, SeriesDefinition
 from archive.http.app import WRITE_PATH, make_app
+from archive.http.auth import Access, BearerTokens
+from archive.http.write_endpoint import WriteEndpoint
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
@@ -25,6 +27,10 @@ from archive.settings.limits import Limits
 from archive.settings.quarantine import QuarantineSettings
 from archive.wal.group_commit import Done
 from streamgauge.demo.processes.ports import free_ports
+from streamgauge.serving.settings.server import ServerSettings
+from streamgauge.serving.web.connection_limits import ConnectionLimits
+from streamgauge.serving.web.live_config import LiveWebConfig
+from streamgauge.serving.web.server import HttpServer
 
 WRITTEN: Final = [
     f"X-Prometheus-Remote-Write-{what}-Written" for what in ("Samples", "Histograms", "Exemplars")
@@ -67,6 +73,8 @@ class Endpoint:
     log: MemoryLog
     quarantine: Quarantine
     folder: Path
+    handler: CountingEndpoint
+    is_repeated: bool = False
 
     async def post(self, message: bytes, version: str = rw.V1, **headers: str) -> ClientResponse:
         return await self.post_body(rw.compressed(message), version, **headers)
@@ -98,31 +106,45 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 
 
 @asynccontextmanager
-async def open_endpoint(folder: Path, limits: Limits) -> AsyncIterator[Endpoint]:
-    """A served endpoint."""
+async def open_endpoint(
+    folder: Path, limits: Limits, token_files: Mapping[str, Path] | None = None
+) -> AsyncIterator[Endpoint]:
+    """A served endpoint; with files of bearer tokens, which its client does not send."""
     log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
     quarantine = Quarantine(folder, QuarantineSettings())
     decoder = Decoder(limits, "__replica__", SeriesTable())
     receiver = Receiver(decoder, log, limits, quarantine, counters)
-    app = make_app(
-        receiver, SelfMetrics(counters.values), counters, limits.body, lambda: "", lambda: ""
+    tokens = await asyncio.to_thread(BearerTokens, token_files or {})
+    access = Access(LiveWebConfig(), tokens)
+    handler = CountingEndpoint(receiver, counters, limits.body, access)
+    app = make_app(handler, SelfMetrics(counters.values), lambda: "", lambda: "")
+    access.protect(app)
+    settings = ServerSettings(listen_address=f"127.0.0.1:{free_ports(1)[0]}")
+    server = HttpServer(
+        app,
+        settings,
+        ConnectionLimits(settings, 1024),
+        auto_decompress=False,
+        connection=handler.connection,
     )
-    async with served(app) as (client, port):
-        yield Endpoint(client, port, receiver, log, quarantine, folder)
-
-
-@asynccontextmanager
-async def served(app: web.Application) -> AsyncIterator[tuple[ClientSession, int]]:
-    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
-    await runner.setup()
-    port = free_ports(1)[0]
-    await web.TCPSite(runner, "127.0.0.1", port).start()
+    await server.start()
     try:
-        async with ClientSession(f"http://127.0.0.1:{port}") as client:
-            yield client, port
+        async with ClientSession(server.url) as client:
+            port = int(settings.listen_address.rpartition(":")[2])
+            yield Endpoint(client, port, receiver, log, quarantine, folder, handler)
     finally:
-        await runner.cleanup()
+        await server.stop()
+
+
+class CountingEndpoint(WriteEndpoint):
+    """Counts the requests that aiohttp handles."""
+
+    handled = 0
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.handled += 1
+        return await super().handle(request)
 
 
 def request_of(version: str, *series: rw.Series) -> bytes:

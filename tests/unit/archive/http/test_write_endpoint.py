@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
@@ -17,8 +16,6 @@ from support.remote_write.endpoint import Endpoint, open_endpoint
 from support.remote_write.framed_requests import framed
 from support.waiting import until
 
-from archive.http.write_endpoint import WriteEndpoint
-from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.settings.limits import Limits
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
@@ -50,9 +47,11 @@ class Wire:
         return int(head.split()[1]), head + body
 
 
-@pytest.fixture
-async def endpoint(tmp_path: Path) -> AsyncIterator[Endpoint]:
+@pytest.fixture(params=["first", "repeated"])
+async def endpoint(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Endpoint]:
+    """`repeated`: every connection has sent a request with the same head before."""
     async with open_endpoint(tmp_path / "quarantine", LIMITS) as opened:
+        opened.is_repeated = request.param == "repeated"
         yield opened
 
 
@@ -60,7 +59,11 @@ async def endpoint(tmp_path: Path) -> AsyncIterator[Endpoint]:
 async def connected(endpoint: Endpoint) -> AsyncIterator[Wire]:
     reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
     try:
-        yield Wire(reader, writer)
+        wire = Wire(reader, writer)
+        if endpoint.is_repeated:
+            await wire.send(framed(rw.compressed(rw.request_v1())))
+            assert (await wire.response())[0] == 204
+        yield wire
     finally:
         writer.close()
 
@@ -176,23 +179,3 @@ async def test_a_disconnect_before_the_response_keeps_the_samples(endpoint: Endp
     assert (await endpoint.post_body(message(1))).status == 204
     assert endpoint.log.samples == 4
     assert endpoint.receiver._waiting == 0
-
-
-@dataclass(eq=False)
-class Connection:
-    connected: bool = True
-
-
-def test_each_open_connection_has_one_cursor_and_closed_ones_are_dropped() -> None:
-    handler = WriteEndpoint(cast(Any, None), cast(Any, None), 1)
-
-    def cursor(connection: Connection) -> ConnectionCursor:
-        return handler._cursor(cast(Any, SimpleNamespace(protocol=connection)))
-
-    kept = [Connection() for _ in range(5)]
-    first = [cursor(each) for each in kept]
-    for _ in range(1_000):
-        cursor(Connection(connected=False))
-    assert len(handler._cursors) < 100
-    assert [cursor(each) for each in kept] == first
-    assert len(set(first)) == 5

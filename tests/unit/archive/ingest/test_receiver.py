@@ -15,6 +15,8 @@ from support.remote_write import messages as rw
 from support.remote_write.endpoint import WRITTEN, Endpoint, MemoryLog, open_endpoint, request_of
 
 from archive.http.app import WRITE_PATH, make_app
+from archive.http.auth import Access, BearerTokens
+from archive.http.write_endpoint import WriteEndpoint
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
@@ -23,6 +25,7 @@ from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.settings.quarantine import QuarantineSettings
 from archive.wal.errors import WalUnavailableError
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 NOTHING_KEPT: Final = QuarantineSettings(size=0)
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
@@ -216,15 +219,8 @@ async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(endpoint: En
 async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path: Path) -> None:
     label = rw.length(1, rw.label(("a", "")))
     million = rw.length(1, label * 1_000_000 + rw.length(2, rw.sample(1, now()).encoded()))
-    decoder = Decoder(Limits(), "", SeriesTable())
-    receiver = Receiver(
-        decoder, MemoryLog(), Limits(), Quarantine(tmp_path, NOTHING_KEPT), ReceiverCounters()
-    )
-    app = make_app(
-        receiver, SelfMetrics(tuple), ReceiverCounters(), 1 << 24, lambda: "", lambda: ""
-    )
-    async with TestClient(TestServer(app)) as client:
-        response = await client.post(WRITE_PATH, data=rw.compressed(million), headers=rw.headers())
+    async with open_endpoint(tmp_path, Limits()) as endpoint:
+        response = await endpoint.post(million)
         assert response.status == 400
         assert "more than 128 labels" in await response.text()
 
@@ -264,20 +260,14 @@ async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(
 
 
 async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
-    log, limits = MemoryLog(), Limits(body=700_000, waiting=1 << 20)
-    decoder = Decoder(limits, "", SeriesTable())
-    receiver = Receiver(
-        decoder, log, limits, Quarantine(tmp_path, NOTHING_KEPT), ReceiverCounters()
-    )
-    app = make_app(
-        receiver, SelfMetrics(tuple), ReceiverCounters(), limits.body, lambda: "", lambda: ""
-    )
     body = rw.compressed(rw.request_v1(*good()))
 
     async def chunks() -> AsyncIterator[bytes]:
         yield body  # without a Content-Length
 
-    async with TestClient(TestServer(app)) as client:
+    async with open_endpoint(tmp_path, Limits(body=700_000, waiting=1 << 20)) as endpoint:
+        client, log = endpoint.client, endpoint.log
+        log.gate.clear()
         first = asyncio.create_task(client.post(WRITE_PATH, data=chunks(), headers=rw.headers()))
         await log.appending.wait()
         second = await client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
@@ -400,14 +390,10 @@ async def test_trouble_is_reported_by_ready_and_by_healthy(tmp_path: Path) -> No
         Quarantine(tmp_path, NOTHING_KEPT),
         ReceiverCounters(),
     )
-    app = make_app(
-        receiver,
-        SelfMetrics(tuple),
-        ReceiverCounters(),
-        9,
-        lambda: "the disk is full",
-        lambda: "no more work",
+    endpoint = WriteEndpoint(
+        receiver, ReceiverCounters(), 9, Access(LiveWebConfig(), BearerTokens({}))
     )
+    app = make_app(endpoint, SelfMetrics(tuple), lambda: "the disk is full", lambda: "no more work")
     async with TestClient(TestServer(app)) as client:
         ready, healthy = await client.get("/-/ready"), await client.get("/-/healthy")
         assert (ready.status, await ready.text()) == (503, "the disk is full\n")
