@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
-from archive.batch import Batch
+from archive.batch import Batch, SeriesDefinition
 from archive.ingest.protocol import NOTHING, RequestInfo, WriteResponse, durable
 from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.result import Decoded
@@ -25,6 +25,8 @@ _DURABLE: Final = durable(Version.V1, NOTHING)
 
 class Log(Protocol):
     """The write-ahead log."""
+
+    async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None: ...
 
     def append_soon(self, batch: Batch, done: Done) -> None: ...
 

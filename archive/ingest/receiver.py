@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import Protocol
 
-from archive.batch import Batch, SeriesDefinition
-from archive.ingest.batching import RequestBatcher
+from archive.ingest.batching import Log, RequestBatcher
 from archive.ingest.clock import Clock
 from archive.ingest.protocol import NOTHING, RequestInfo, WriteResponse, durable, later, refused
 from archive.ingest.quarantine import Quarantine
@@ -22,18 +19,9 @@ from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import Deferred, ReceiverCounters, Refused
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
-from archive.wal.group_commit import Done
 from streamgauge.serving.rate_limit import RateLimitedLog
 
 logger = logging.getLogger(__name__)
-
-
-class Log(Protocol):
-    """The write-ahead log."""
-
-    async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None: ...
-
-    def append_soon(self, batch: Batch, done: Done) -> None: ...
 
 
 class Receiver:

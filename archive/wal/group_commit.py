@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from archive.batch import Batch
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import KernelSync, SlowTimer
-from archive.wal.segments.log import Prepared
+from archive.wal.segments.log import Prepared, SegmentLog
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
@@ -26,20 +26,6 @@ MAX_GROUP_SAMPLES = 200_000
 # A sync that takes longer is slow: a thread syncs the next groups, for SLOW_AGAIN_SECONDS.
 SLOW_SECONDS = 0.25
 SLOW_AGAIN_SECONDS = 60.0
-
-
-class Log(Protocol):
-    def is_small(self, batches: Sequence[Batch]) -> bool: ...
-
-    def prepare(self, batches: Sequence[Batch]) -> Prepared: ...
-
-    def write(self, prepared: Prepared) -> None: ...
-
-    def begin(self, prepared: Prepared) -> int | None: ...
-
-    def end(self, prepared: Prepared, error: OSError | None) -> None: ...
-
-    def give_up(self) -> None: ...
 
 
 Done = Callable[[Exception | None], None]
@@ -78,7 +64,7 @@ class GroupCommit:
     block. It is a plain thread, because an executor costs twice as much for each group.
     """
 
-    def __init__(self, log: Log, retry: float) -> None:
+    def __init__(self, log: SegmentLog, retry: float) -> None:
         self._disk = log
         self._retry = retry
         self._queue: deque[_Pending] = deque()

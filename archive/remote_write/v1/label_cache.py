@@ -104,11 +104,6 @@ class LabelCache:
         return len(old)
 
 
-def header_length(size: int) -> int:
-    """Bytes of a tag and a varint of this size."""
-    return 1 + max(1, -(-size.bit_length() // 7))
-
-
 def are_headers(words: Words, lengths: Places, sizes: Places) -> NDArray[np.bool_]:
     """Which words begin with the tag of a series and this size, in a header of this length."""
     short, is_long = sizes << 8, lengths == MAX_HEADER

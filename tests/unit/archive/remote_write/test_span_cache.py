@@ -15,7 +15,7 @@ from support.remote_write.decoded import DecoderHarness, rows_of
 
 from archive.remote_write.decoder import SLACK, Version
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
-from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
+from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot
 from archive.remote_write.v1.span_cache import CachedSpan, SpanSeries
 from archive.remote_write.v1.wire_template import template_of
 from archive.remote_write.varint_vector import words_of
@@ -106,6 +106,10 @@ def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
         expected = harness.slow_outcome(Version.V1, message, NOW)
         cursor = None if connection is None else cursors[connection]
         assert harness.outcome(Version.V1, rw.compressed(message), NOW, cursor) == expected
+
+
+def header_length(size: int) -> int:
+    return 1 + len(rw.varint(size))
 
 
 def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
@@ -244,11 +248,6 @@ def test_a_size_that_the_header_cannot_encode_is_not_learned() -> None:
     memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
     assert not span.resized(memory, 0, 127 + VALUED, 0)
     assert span.raw(0) == raw
-
-
-@pytest.mark.parametrize("size", [1, 126, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
-def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
-    assert header_length(size) == 1 + len(rw.varint(size))
 
 
 def test_a_request_is_predicted_from_the_cursor_of_its_connection(
