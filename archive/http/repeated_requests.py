@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from archive.http.write_endpoint import WriteEndpoint
 
 _END: Final = b"\r\n\r\n"
-_SIZE: Final = re.compile(rb"\r\nContent-Length: *([0-9]+)(?=\r\n)", re.IGNORECASE)
+_SIZE: Final = re.compile(rb"\r\nContent-Length: *([0-9]{1,15})(?=\r\n)", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\nTransfer-Encoding:", re.IGNORECASE)
 # A body that takes longer is left to aiohttp, which waits for it and responds to the sender.
 _BODY_SECONDS: Final = 1.0
@@ -47,7 +47,7 @@ class RepeatedRequests(asyncio.Protocol):
         self._known: KnownHead | None = None
         self._is_read = True  # whether the client reads its responses
         # The request that is received here: all bytes so far, start and size of its body.
-        self._data = b""
+        self._data: bytes | bytearray = b""
         self._body = 0
         self._size = 0
         self._slow: asyncio.TimerHandle | None = None
@@ -68,11 +68,11 @@ class RepeatedRequests(asyncio.Protocol):
         )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._endpoint.opened(self._http, self)
+        self._endpoint.connections[self._http] = self
         self._http.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._endpoint.closed(self._http)
+        self._endpoint.connections.pop(self._http, None)
         if self._data and self._response is None:
             self._withdraw()
         self._http.connection_lost(exc)
@@ -82,7 +82,8 @@ class RepeatedRequests(asyncio.Protocol):
             self._early.append(data)
             self._pause()
         elif self._data:
-            self._more(self._data + data)
+            self._data += data
+            self._more()
         elif not self._is_repeated(data):
             self._pass(data)
 
@@ -110,25 +111,24 @@ class RepeatedRequests(asyncio.Protocol):
         if known.access != endpoint.access.state or not endpoint.receiver.hold(size):
             return False
         self._requests += 1
-        self._body, self._size = begin, size
+        self._data, self._body, self._size = data, begin, size
         self._connection.begin_request()
-        self._more(data)
+        if len(data) < begin + size:
+            self._data = bytearray(data)  # grows without a copy
+            self._slow = asyncio.get_running_loop().call_later(_BODY_SECONDS, self._hand_over)
+        self._more()
         return True
 
-    def _more(self, data: bytes) -> None:
-        end = self._body + self._size
-        self._data = data
+    def _more(self) -> None:
+        data, end = self._data, self._body + self._size
         if len(data) < end:
-            if self._slow is None:
-                loop = asyncio.get_running_loop()
-                self._slow = loop.call_later(_BODY_SECONDS, self._hand_over)
             return
         known = cast(KnownHead, self._known)
         self._stop_timer()
         if len(data) > end:
-            self._early.append(data[end:])
+            self._early.append(bytes(data[end:]))
         receiver = self._endpoint.receiver
-        body = data[self._body : end]
+        body = bytes(data[self._body : end])
         self._response = receiver.receive_soon(known.info, body, self.cursor)
         self._endpoint.in_flight.add(self._response)
         self._response.add_done_callback(self._respond)
@@ -141,7 +141,7 @@ class RepeatedRequests(asyncio.Protocol):
         transport = connection.transport
         if transport is None or transport.is_closing():
             return
-        if done.cancelled():  # not expected: the sender retries
+        if done.cancelled() or done.exception() is not None:  # not expected: the sender retries
             transport.abort()
             return
         response = done.result()
@@ -182,7 +182,7 @@ class RepeatedRequests(asyncio.Protocol):
     def _hand_over(self) -> None:
         """Leaves a request to aiohttp whose body is not complete."""
         if self._data and self._response is None:
-            data = self._data
+            data = bytes(self._data)
             self._requests -= 1
             self._withdraw()
             self._pass(data)

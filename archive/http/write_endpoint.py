@@ -31,18 +31,12 @@ class WriteEndpoint:
         self.in_flight: set[asyncio.Future[WriteResponse]] = set()
         """Responses of requests that aiohttp does not know."""
         self.max_body = max_body
-        self._connections: dict[asyncio.Protocol, RepeatedRequests] = {}
+        self.connections: dict[asyncio.Protocol, RepeatedRequests] = {}
         self._cursor = ConnectionCursor()  # of connections without one
 
     def connection(self, connection: Connection, http: asyncio.Protocol) -> asyncio.Protocol:
         """The protocol of a new connection; `http` is that of aiohttp."""
         return RepeatedRequests(self, connection, http)
-
-    def opened(self, http: asyncio.Protocol, connection: RepeatedRequests) -> None:
-        self._connections[http] = connection
-
-    def closed(self, http: asyncio.Protocol) -> None:
-        self._connections.pop(http, None)
 
     async def finish(self, seconds: float) -> None:
         """Waits for the responses of `in_flight`."""
@@ -82,7 +76,7 @@ class WriteEndpoint:
             receiver.release(size)
 
     async def _receive(self, request: web.Request, info: RequestInfo, body: bytes) -> WriteResponse:
-        connection = self._connections.get(request.protocol)
+        connection = self.connections.get(request.protocol)
         cursor = self._cursor if connection is None else connection.cursor
         response = await self.receiver.receive_soon(info, body, cursor)
         if connection is not None and response.code == HTTPStatus.NO_CONTENT:

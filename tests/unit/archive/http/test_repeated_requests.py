@@ -159,6 +159,31 @@ async def test_requests_before_the_response_wait_and_the_client_is_not_read_furt
     assert [len(batch.series) for batch in endpoint.log.batches] == [1, 1, 2, 3]
 
 
+@pytest.mark.parametrize("digits", ["0" * 40, "9" * 40, "9" * 5_000, "-1", "1_0", "１"])
+async def test_a_size_that_is_none_is_refused_by_aiohttp(endpoint: Endpoint, digits: str) -> None:
+    first = framed(message())
+    async with connected(endpoint, first) as wire:
+        head, _, body = first.partition(b"\r\n\r\n")
+        size = f"Content-Length: {len(body)}".encode()
+        code, _, _ = await wire.post(
+            head.replace(size, f"Content-Length: {digits}".encode()) + b"\r\n\r\n"
+        )
+        assert code == 400
+    assert endpoint.log.samples == 1
+    assert endpoint.receiver._waiting == 0
+
+
+async def test_a_large_body_in_many_pieces_is_received(endpoint: Endpoint) -> None:
+    whole = framed(message(2_000))
+    async with connected(endpoint) as wire:
+        for at in range(0, len(whole), 100):
+            wire.writer.write(whole[at : at + 100])
+            await wire.writer.drain()
+        assert (await wire.response())[0] == 204
+    assert endpoint.log.samples == 2_001
+    assert endpoint.receiver._waiting == 0
+
+
 async def test_a_slow_body_is_left_to_aiohttp(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +229,7 @@ async def test_a_client_that_does_not_read_its_responses_is_left_to_aiohttp(
     endpoint: Endpoint,
 ) -> None:
     async with connected(endpoint) as wire:
-        (protocol,) = endpoint.handler._connections.values()
+        (protocol,) = endpoint.handler.connections.values()
         protocol.pause_writing()
         wire.writer.write(framed(message(1)))
         protocol.resume_writing()
