@@ -11,7 +11,7 @@ from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported,
 from support.nats.servers import long_run
 
 from archive.tables.archive_tables import ArchiveTables, open_tables
-from archive.tables.arrow import pa
+from archive.tables.arrow import pa, pq
 from archive.tables.data_file import Change as FileChange
 from archive.tables.data_file import DataFile
 from archive.tables.parquet_files import new_file, read_table
@@ -190,6 +190,25 @@ def test_a_flipped_bit_is_a_fault_or_changes_no_row(archive: ArchiveTables, tabl
         found += bool(faults)
         assert faults or read_table(archive.storage, file.path).equals(rows), at
     assert found * step > len(whole) // 4
+
+
+def test_a_flipped_bit_in_the_header_of_a_dictionary_is_a_fault_or_changes_no_row(
+    archive: ArchiveTables,
+) -> None:
+    """The checksum of a page does not cover its header; a dictionary may lose its entries."""
+    (file,) = archive.read().files["samples"]
+    path = Path(str(archive)) / file.path
+    whole, rows = path.read_bytes(), read_table(archive.storage, file.path)
+    columns = pq.ParquetFile(path).metadata.row_group(0)
+    replica = columns.column(SCHEMAS["samples"].names.index("replica"))
+    found = 0
+    for at in range(replica.dictionary_page_offset, replica.data_page_offset):
+        for bit in range(8):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            faults = list(file_faults(archive.storage, file, lambda _: None))
+            found += bool(faults)
+            assert faults or read_table(archive.storage, file.path).equals(rows), (at, bit)
+    assert found > 100
 
 
 # --- an empty commit file, which delta-rs reads as a commit without changes -------------------------
