@@ -88,7 +88,10 @@ class RepeatedRequests(asyncio.Protocol):
             self._pass(data)
 
     def eof_received(self) -> bool | None:
-        self._hand_over()
+        """False when the body is not complete: it would hold its memory until the time limit."""
+        is_partial = bool(self._data) and self._response is None
+        if is_partial or (self._in_step and self._left > 0):
+            return False
         return self._http.eof_received()
 
     def pause_writing(self) -> None:

@@ -87,8 +87,11 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool | None:
         """True keeps the connection open, so that a complete request gets its response."""
+        keep = self._http.eof_received()
         if self.transport is None or self.transport.get_extra_info(_TLS) is not None:
-            return self._http.eof_received()  # TLS cannot be half-closed
+            return keep  # TLS cannot be half-closed
+        if keep is False:
+            return False  # the request cannot be completed any more
         self.half_closed = True
         self.deadline = min(self.deadline, time.monotonic() + self._timeouts.header)
         return not self.is_idle
