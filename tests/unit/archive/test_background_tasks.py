@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archive.http.auth import BearerTokens
+from archive.http.auth import Access, BearerTokens
 from archive.serve import Archive, _log_task_end, _repeat
 from archive.settings.options import read_options
 from streamgauge.serving.web.live_config import LiveWebConfig
@@ -15,7 +15,7 @@ from streamgauge.serving.web.live_config import LiveWebConfig
 
 def archive_in(folder: Path) -> Archive:
     options = read_options(["--data", str(folder)], {})
-    return Archive(options, options.load(), LiveWebConfig(), BearerTokens({}))
+    return Archive(options, options.load(), Access(LiveWebConfig(), BearerTokens({})))
 
 
 def test_a_publication_that_fails_is_reported_once_and_its_recovery_too(

@@ -74,6 +74,7 @@ def test_a_lost_definition_has_a_negative_id(tmp_path: Path) -> None:
     assert found.translate(ids())[0].tolist() == []
 
 
+@pytest.mark.timeout(900)  # every allocation of 300,000 series is traced
 @pytest.mark.parametrize("is_one_map", [True, False], ids=["one map", "map and registry each day"])
 def test_new_series_every_day_keep_memory_flat(tmp_path: Path, is_one_map: bool) -> None:
     """A map lives until another writer changes the table; then it and the registry are built again."""
