@@ -23,11 +23,11 @@ from spark_rollups.rollup.tables.delta_notes import note_text
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
-    ROLLUP_FORMAT,
     SNAPSHOT_TABLES,
     TABLES,
     partition_of,
 )
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 # hourly_gauges is not read by the report.
 _COPIED: Final = ("states", "quantiles", "daily")

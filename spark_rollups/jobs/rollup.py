@@ -21,9 +21,10 @@ from spark_rollups.jobs.snapshots import outdated_snapshots, write_snapshots
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.delta_notes import newest_note, vacuum
 from spark_rollups.rollup.tables.reader import Rollups, check_format, open_rollups
-from spark_rollups.rollup.tables.schemas import DAY_TABLES, ROLLUP_FORMAT, SNAPSHOT_TABLES
+from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
 from spark_rollups.session import Session
 from spark_rollups.spark_errors import with_consequence
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 # Readers may still use earlier results.
 _KEPT_HOURS: Final = 7 * 24

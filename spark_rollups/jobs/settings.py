@@ -8,7 +8,7 @@ from datetime import date
 
 from spark_rollups import metric_selection
 from spark_rollups.rollup.series_dimension import FOLDED_LABELS
-from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from spark_rollups.rollup.tables.delta_notes import (
 )
 from spark_rollups.rollup.tables.delta_writer import replace_partitions
 from spark_rollups.rollup.tables.reader import Rollups
-from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
 from spark_rollups.session import Session
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 # A snapshot depends on the days of this span.
 _HISTORY_DAYS: Final = 365

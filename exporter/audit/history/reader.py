@@ -17,12 +17,12 @@ from typing import Any
 from exporter import catalog
 from exporter.audit.history import facts
 from exporter.audit.history.rollup_history import RollupHistory
+from streamgauge.rollup_format import ROLLUP_FORMAT
 from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
-ROLLUP_FORMAT = 3
 # Rollups run once a day. Older results mean that they have stopped.
 STALE_AFTER = timedelta(days=4)
 _REFRESH_SECONDS = 300.0

@@ -21,11 +21,11 @@ from spark_rollups.rollup.tables.delta_notes import (
 )
 from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
-    ROLLUP_FORMAT,
     SNAPSHOT_TABLES,
     TABLES,
     partition_of,
 )
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 
 class Rollups:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-ROLLUP_FORMAT: Final = 3
 TIME: Final = pa.timestamp("us", tz="UTC")
 LABELS: Final = pa.map_(pa.string(), pa.string())
 # The labels that identify the subject of a series; "" where absent.

@@ -11,11 +11,11 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from spark_rollups.rollup.tables.delta_notes import note_text
 from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
-    ROLLUP_FORMAT,
     SNAPSHOT_TABLES,
     TABLES,
     partition_of,
 )
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 Row = dict[str, Any]
 ALL_HOURS = 2**24 - 1

@@ -10,11 +10,11 @@ import pytest
 from support.rollups.delta_tables import ALL_HOURS, write_rollups
 
 from exporter import catalog
-from exporter.audit.history import reader as audit_history
 from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.audit.history.rollup_history import RollupHistory, quantile
 from exporter.metric import Metric
-from spark_rollups.rollup.tables.schemas import QUANTILES, ROLLUP_FORMAT
+from spark_rollups.rollup.tables.schemas import QUANTILES
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 TODAY = date(2026, 11, 16)
 NEWEST = TODAY - timedelta(days=1)
@@ -233,7 +233,6 @@ def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0))], format=ROLLUP_FORMAT + 1)
     with pytest.raises(HistoryError, match=f"do not have format {ROLLUP_FORMAT}"):
         reader(tmp_path).read()
-    assert ROLLUP_FORMAT == audit_history.ROLLUP_FORMAT
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
     FORECASTS,
     QUANTILES,
-    ROLLUP_FORMAT,
     TRENDS,
 )
+from streamgauge.rollup_format import ROLLUP_FORMAT
 
 FIRST, SECOND = date(2026, 9, 28), date(2026, 9, 29)
 
