@@ -39,6 +39,16 @@ class ConsumerFlow:
         return alive & ~is_down(self.grid, SERVERS[self.stream.plan.leader]) if lone else alive
 
     @cached_property
+    def away(self) -> Mask:
+        """No worker pulls, or is bound."""
+        plan = self.plan
+        return (
+            np.zeros(len(self.grid), np.bool_)
+            if plan.away is None
+            else self.grid.during(*plan.away)
+        )
+
+    @cached_property
     def pending(self) -> Floats:
         flying = chance(self.where).poisson(self.stream.plan.rate * 0.1, len(self.grid))
         flying = np.minimum(flying, self.stream.stored)
@@ -51,8 +61,7 @@ class ConsumerFlow:
         held = held + chance(self.where + "/acks").poisson(held * 1.02)
         busy = self.queue.pending > self.queue.done
         held = np.where(busy, np.maximum(held, self.plan.max_ack_pending * 0.6), held)
-        if self.plan.away is not None:
-            held[self.grid.during(*self.plan.away)] = 0
+        held[self.away] = 0
         if self.plan.stuck is not None:
             held[self.grid.since(self.plan.stuck)] = self.plan.max_ack_pending
         return np.asarray(np.minimum(np.floor(held), self.plan.max_ack_pending), np.float64)

@@ -8,12 +8,13 @@ import numpy as np
 
 from exporter import catalog as c
 from streamgauge.demo.history.ack_times import record_ack_times
+from streamgauge.demo.history.conditions import record_conditions
+from streamgauge.demo.history.consumer_conditions import consumer_conditions, verdicts
 from streamgauge.demo.history.consumer_flow import ConsumerFlow
 from streamgauge.demo.history.recorded_series import Recording, only
 from streamgauge.demo.history.scenario import SERVERS, SYSTEM
 from streamgauge.demo.history.servers import leaders
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask, since_exporter_start, steps_at
-from streamgauge.demo.history.verdict import verdicts
 
 _NO_OWNER: Final = ("",) * len(c.OWNER_LABELS)
 _CAUSES: Final = {"slow": 1, "poison": 4}
@@ -41,7 +42,7 @@ def _record_state(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]
     if plan.recreated is not None and plan.recreated < grid.ago[0]:
         place = grid.place(plan.recreated)
         deliveries[place:] -= deliveries[place - 1]
-    away = np.zeros(len(grid), np.bool_) if plan.away is None else grid.during(*plan.away)
+    away, conditions = flow.away, consumer_conditions(flow)
     measured = [
         (c.CONSUMER_NUM_PENDING, flow.pending, 0),
         (c.CONSUMER_NUM_ACK_PENDING, flow.ack_pending, 0),
@@ -53,7 +54,7 @@ def _record_state(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]
         (c.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, flow.ack_pending, 0),
         (c.CONSUMER_ACK_FLOOR_STALLED_SECONDS, _stalled(grid, _stuck(flow)), 0),
         (c.CONSUMER_STALLED_SECONDS, _stalled(grid, (away | _stuck(flow)) & (flow.pending > 0)), 0),
-        (c.CONSUMER_VERDICT, verdicts(flow.queue, flow.ack_pending, plan, grid), 0),
+        (c.CONSUMER_VERDICT, verdicts(flow, conditions), 0),
     ]
     if plan.push:
         measured.append((c.CONSUMER_PUSH_BOUND, ~away, 0))
@@ -63,6 +64,7 @@ def _record_state(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]
         measured.append((c.CONSUMER_RETENTION_HEADROOM_SECONDS, behind, 0))
     for metric, values, digits in measured:
         recording.add(metric, who, only(flow.exists, values), digits)
+    record_conditions(recording, c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, who, conditions)
 
 
 def _stuck(flow: ConsumerFlow) -> Mask:

@@ -8,8 +8,11 @@ from typing import Final
 
 import numpy as np
 
+from alerts import thresholds
 from exporter import catalog as c
+from exporter.signals.conditions import servers as conditions
 from streamgauge.demo.history import scenario as plan
+from streamgauge.demo.history.conditions import record_conditions
 from streamgauge.demo.history.recorded_series import Recording, only
 from streamgauge.demo.history.scenario import GIB, SERVERS, SYSTEM
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask, chance, season, steps_at
@@ -17,6 +20,7 @@ from streamgauge.demo.history.time_grid import Floats, Grid, Mask, chance, seaso
 _MINUTES_A_DAY: Final = 1440
 _STORAGE_MAX: Final = 90 * GIB
 _MEMORY_MAX: Final = 4 * GIB
+_UNCERTAINTY: Final = 0.0006  # of the clock, in seconds
 # The clock of n3 drifted for two weeks, until its time service was repaired.
 _DRIFTING: Final = ("n3", 20.0, 6.2, 0.12)  # server, from, until, seconds a day
 
@@ -68,6 +72,12 @@ def _record_server(recording: Recording, server: str, holding: Holding) -> None:
     grid, who = recording.grid, (SYSTEM, server)
     up = ~is_down(grid, server)
     recording.add(c.SERVER_UP, who, up)
+    record_conditions(
+        recording,
+        c.SERVER_CONDITION_START_TIMESTAMP_SECONDS,
+        who,
+        _conditions(grid, server, holding),
+    )
     load = season(grid, 0.5, 0.2) * np.exp(chance(server).normal(0, 0.1, len(grid)))
     requests = np.cumsum(
         chance(server + "/api").poisson(grid.step * 3, len(grid)), dtype=np.float64
@@ -75,7 +85,7 @@ def _record_server(recording: Recording, server: str, holding: Holding) -> None:
     measured = (
         (c.SERVER_HEALTHY, 1, 0),
         (c.SERVER_CLOCK_OFFSET_SECONDS, _offset(grid, server), 4),
-        (c.SERVER_CLOCK_UNCERTAINTY_SECONDS, 0.0006, 4),
+        (c.SERVER_CLOCK_UNCERTAINTY_SECONDS, _UNCERTAINTY, 4),
         (c.SERVER_ROUND_TRIP_SECONDS, 0.0012 + 0.0008 * load, 4),
         (c.SERVER_START_TIMESTAMP_SECONDS, _started(grid, server), 0),
         (c.SERVER_PROCESS_MEMORY_BYTES, np.round(0.9 + 0.6 * load, 2) * 1e9, 0),
@@ -99,6 +109,17 @@ def _record_server(recording: Recording, server: str, holding: Holding) -> None:
     new = grid.since(plan.UPGRADE[server])
     for version, running in zip(plan.VERSIONS, (~new, new), strict=True):
         recording.add(c.SERVER_INFO, (*who, version, "C1", "", "true", "3"), only(up & running, 1))
+
+
+def _conditions(grid: Grid, server: str, holding: Holding) -> dict[str, Mask]:
+    down = is_down(grid, server)
+    high = holding.storage > thresholds.SERVER_STORAGE_RATIO.value * _STORAGE_MAX
+    off = np.abs(_offset(grid, server)) - _UNCERTAINTY > thresholds.CLOCK_OFFSET.value
+    return {
+        conditions.DOWN: down,
+        conditions.STORAGE_HIGH: high & ~down,
+        conditions.CLOCK_OFF: off & ~down,
+    }
 
 
 def _offset(grid: Grid, server: str) -> Floats:

@@ -6,12 +6,22 @@ from typing import Final
 
 import numpy as np
 
+from alerts import thresholds
 from exporter import catalog as c
+from exporter.signals.conditions import streams
+from streamgauge.demo.history.conditions import record_conditions
 from streamgauge.demo.history.recorded_series import Recording, only
 from streamgauge.demo.history.scenario import CONSUMERS, LEAKING_DAYS, SERVERS, SYSTEM, StreamPlan
 from streamgauge.demo.history.servers import is_down, leaders
 from streamgauge.demo.history.stream_flow import StreamFlow
-from streamgauge.demo.history.time_grid import Floats, chance, since_exporter_start, steps_at
+from streamgauge.demo.history.time_grid import (
+    Floats,
+    Grid,
+    Mask,
+    chance,
+    since_exporter_start,
+    steps_at,
+)
 
 _NO_OWNER: Final = ("",) * len((*c.OWNER_LABELS, *c.WRITER_LABELS))
 _FULL: Final = "10077"  # the server's code for: maximum messages or bytes exceeded
@@ -23,6 +33,9 @@ def record_stream(recording: Recording, flow: StreamFlow, consumers: Floats) -> 
     leading = leaders(grid, plan.leader)
     down = is_down(grid, SERVERS[plan.leader]) if plan.replicas == 1 else np.zeros(len(grid), bool)
     recording.add(c.STREAM_UP, who, ~down)
+    record_conditions(
+        recording, c.STREAM_CONDITION_START_TIMESTAMP_SECONDS, who, _conditions(flow, down)
+    )
     ephemeral = np.floor(plan.leak * np.maximum(LEAKING_DAYS - grid.ago, 0.0))
     last = flow.total - flow.origin
     first = flow.floor - flow.origin + 1
@@ -45,6 +58,28 @@ def record_stream(recording: Recording, flow: StreamFlow, consumers: Floats) -> 
     _record_publishes(recording, flow, who)
     _record_changes(recording, flow, who, leading)
     _record_replicas(recording, plan, who, leading)
+
+
+def _conditions(flow: StreamFlow, down: Mask) -> dict[str, Mask]:
+    """One server is down at a time, so a replica is offline and the next failure costs the quorum."""
+    grid, plan = flow.grid, flow.plan
+    found: dict[str, Mask] = {streams.NO_LEADER: down}
+    if plan.discard == "new" and flow.limit is not None:
+        fill = flow.messages / flow.limit
+        full = fill >= thresholds.STREAM_FULL_RATIO.value
+        found |= {streams.FULL: full, streams.FILLING: _filling(grid, fill) & ~full}
+    if plan.replicas > 1:
+        lacking: Mask = np.any([is_down(grid, server) for server in SERVERS], axis=0)
+        found |= {streams.REPLICA_OFFLINE: lacking, streams.QUORUM_AT_RISK: lacking}
+    return found
+
+
+def _filling(grid: Grid, fill: Floats) -> Mask:
+    """Full within the horizon, by the growth of the same time before."""
+    back = max(round(thresholds.STREAM_FILLING_HORIZON.value / grid.step), 1)
+    before = np.concatenate([np.full(back, np.inf), fill[:-back]])
+    growing: Mask = (fill > thresholds.STREAM_FILLING_RATIO.value) & (2 * fill - before >= 1.0)
+    return growing
 
 
 def _record_configuration(recording: Recording, flow: StreamFlow, who: tuple[str, ...]) -> None:

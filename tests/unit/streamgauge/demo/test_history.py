@@ -15,6 +15,8 @@ from exporter import catalog
 from exporter.audit.registry import all_checks
 from exporter.audit.severity import Severity
 from exporter.metric import Kind, Metric
+from exporter.signals.conditions.words import Condition
+from exporter.signals.verdict import Verdict, verdict
 from spark_rollups.forecasting.models.forecast import forecast
 from streamgauge.demo.history.backlog import queue
 from streamgauge.demo.history.recorded_series import HistoryError, Recorded, Recording
@@ -337,3 +339,50 @@ def test_pending_messages_beyond_the_limit_are_lost(
 def test_streams_are_found_by_name() -> None:
     by: Callable[[ConsumerPlan], str] = lambda plan: stream_plan(plan.stream).account  # noqa: E731
     assert {by(plan) for plan in CONSUMERS} == set(ACCOUNTS)
+
+
+def conditions_of(metric: Metric, subject: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for each in series(metric):
+        labels = dict(each.labels)
+        found.setdefault(labels[subject], set()).add(labels["condition"])
+    return found
+
+
+def test_conditions_hold_during_the_incidents_and_nowhere_else() -> None:
+    offline = {"replica_offline", "quorum_at_risk"}
+    replicated = {plan.name: offline for plan in STREAMS if plan.replicas > 1}
+    assert conditions_of(catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS, "stream") == {
+        **replicated,
+        "AUDIT_LOG": {"full", *offline},
+        "CLICKS": {"no_leader"},
+    }
+    assert conditions_of(catalog.SERVER_CONDITION_START_TIMESTAMP_SECONDS, "server") == {
+        "n1": {"down"},
+        "n2": {"down"},
+        "n3": {"down", "clock_off"},
+    }
+    assert conditions_of(catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, "consumer") == {
+        "slow": {"falling_behind"},
+        "stuck": {"ack_pending_full", "ack_pending_high", "ack_floor_stuck", "falling_behind"},
+        "poison": {"redelivery_loop", "redelivery_high", "messages_abandoned"},
+        "mobile": {"not_bound", "falling_behind"},
+        "reports": {"losing_messages", "no_worker_pulls", "headroom_low", "falling_behind"},
+        "indexer": {"falling_behind"},
+    }
+
+
+def test_a_condition_begins_when_it_is_first_seen_and_the_verdict_is_the_gravest() -> None:
+    metric = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+    stuck = values(metric, consumer="stuck", condition="ack_pending_full")
+    holds = np.flatnonzero(~np.isnan(stuck))
+    assert set(stuck[holds]) == {grid().times[holds[0]]}
+    assert grid().ago[holds[0]] == pytest.approx(4.6, abs=STEP / DAY)
+    for plan in CONSUMERS:
+        held = {dict(each.labels)["condition"]: ~np.isnan(each.values)
+                for each in series(metric, consumer=plan.name, stream=plan.stream)}  # fmt: skip
+        judged = values(catalog.CONSUMER_VERDICT, consumer=plan.name, stream=plan.stream)
+        for place in np.flatnonzero(~np.isnan(judged)):
+            words = [(word, 0.0) for word in Condition if word in held and held[word][place]]
+            wanted = verdict(tuple(words), paused=False, idle=judged[place] == Verdict.IDLE)
+            assert judged[place] == wanted, (plan.name, words)
