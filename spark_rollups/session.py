@@ -17,7 +17,7 @@ from spark_rollups.java_process import end_java, launch_java
 from spark_rollups.pinned_jars import DELTA, S3, Jar
 from spark_rollups.progress import Progress
 from spark_rollups.s3a import s3a_configuration
-from spark_rollups.spark_errors import is_spark, reason_in, spark_failures
+from spark_rollups.spark_errors import is_spark, reason_in
 from spark_rollups.stage_progress import ConnectProgress, StageProgress
 from spark_rollups.worker_zip import package_zip
 
@@ -90,7 +90,7 @@ class Session:
         shown = ConnectProgress(self.spark) if self.remote else StageProgress(self.spark)
         if not self.remote:
             self.spark.sparkContext.setJobDescription(title)
-        with spark_failures(), shown.of(title, progress):
+        with shown.of(title, progress):
             yield
 
     def close(self) -> None:

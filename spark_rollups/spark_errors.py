@@ -15,28 +15,20 @@ _MOST: Final = 300
 class SparkFailedError(RollupError):
     """A failed Spark job. Keeps the text, which is not available after Java has ended."""
 
-    def __init__(self, story: str, consequence: str = "") -> None:
+    def __init__(self, story: str, consequence: str) -> None:
         self.story = story
-        super().__init__(f"Spark failed: {reason_in(story)}{consequence and f'; {consequence}'}")
+        super().__init__(f"Spark failed: {reason_in(story)}; {consequence}")
 
 
 @contextlib.contextmanager
-def spark_failures() -> Iterator[None]:
+def spark_failures(consequence: str) -> Iterator[None]:
+    """Errors of Spark become one line; `consequence` is the result that readers see now."""
     try:
         yield
     except Exception as error:
         if not is_spark(error):
             raise
-        raise SparkFailedError(str(error).strip()) from error
-
-
-@contextlib.contextmanager
-def with_consequence(consequence: str) -> Iterator[None]:
-    """Adds to a failure which result readers see now."""
-    try:
-        yield
-    except SparkFailedError as error:
-        raise SparkFailedError(error.story, consequence) from error
+        raise SparkFailedError(str(error).strip(), consequence) from error
 
 
 def is_spark(error: Exception) -> bool:

@@ -25,6 +25,7 @@ from spark_rollups.rollup.sample_groups import (
 )
 from spark_rollups.rollup.series_dimension import series_dimension, with_identity
 from spark_rollups.rollup.tables.delta_notes import note_text, read_version
+from spark_rollups.rollup.tables.delta_reader import read_table
 from spark_rollups.rollup.tables.delta_writer import replace_partitions
 from spark_rollups.session import Session
 
@@ -46,23 +47,21 @@ class DayTables:
         span = f"{self._days[0]} to {self._days[-1]}" if len(self._days) > 1 else self._days[0]
         versions = {}
         self._dimension = self._dimension.persist()
-        try:
-            with self._session.job(f"rollup {span}: series and their identities", progress):
-                self._pairs = not self._dimension.where("copies > 1").isEmpty()
-            for name, title in (
-                ("hourly_gauges", "hours"),
-                ("states", "time in states"),
-                ("quantiles", "quantiles of samples"),
-            ):
-                with self._session.job(f"rollup {span}: {title}", progress):
-                    rows = getattr(self, name)()
-                    replace_partitions(rows, out, name, self._days, note_text(**note))
-                versions[name] = read_version(out, name).number
-            with self._session.job(f"rollup {span}: hours to days", progress):
-                text = note_text(**note, tables=versions)
-                replace_partitions(self.daily(), out, "daily", self._days, text)
-        finally:
-            self._dimension.unpersist()
+        with self._session.job(f"rollup {span}: series and their identities", progress):
+            self._pairs = not self._dimension.where("copies > 1").isEmpty()
+        for name, title in (
+            ("hourly_gauges", "hours"),
+            ("states", "time in states"),
+            ("quantiles", "quantiles of samples"),
+        ):
+            with self._session.job(f"rollup {span}: {title}", progress):
+                rows = getattr(self, name)()
+                replace_partitions(rows, out, name, self._days, note_text(**note))
+            versions[name] = read_version(out, name).number
+        with self._session.job(f"rollup {span}: hours to days", progress):
+            text = note_text(**note, tables=versions)
+            replace_partitions(self.daily(), out, "daily", self._days, text)
+        self._dimension.unpersist()
 
     def daily(self) -> Any:
         hours = hours_of_identities(self._hours(), self._dimension, pairs=self._pairs)
@@ -127,6 +126,4 @@ class DayTables:
         return rows.where(F.col("day").isin([date.fromisoformat(day) for day in days]))
 
     def _table(self, name: str) -> Any:
-        version = self._archive.versions[name]
-        read = self._spark.read.format("delta").option("versionAsOf", version)
-        return read.load(f"{self._archive.root.spark}/{name}")
+        return read_table(self._spark, self._archive.root, name, self._archive.versions[name])

@@ -23,7 +23,7 @@ from spark_rollups.rollup.tables.delta_notes import newest_note, vacuum
 from spark_rollups.rollup.tables.reader import Rollups, check_format, open_rollups
 from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
 from spark_rollups.session import Session
-from spark_rollups.spark_errors import with_consequence
+from spark_rollups.spark_errors import spark_failures
 from streamgauge.rollup_format import ROLLUP_FORMAT
 
 # Readers may still use earlier results.
@@ -73,7 +73,7 @@ def _rolled(
             "format": ROLLUP_FORMAT, "archive": archive.versions, "settings": settings.meaning(),
             "waiting": sorted(changed - set(todo)),
         }  # fmt: skip
-        with with_consequence("the old result is unchanged" if old else "there is no result yet"):
+        with spark_failures("the old result is unchanged" if old else "there is no result yet"):
             DayTables(spark.session, archive, todo, settings).write(out, note, progress)
     rollups = open_rollups(settings.out)
     made = _snapshots(rollups, spark, progress) if settings.forecasts else []
@@ -100,7 +100,7 @@ def _changed(
 def _snapshots(rollups: Rollups, spark: _Spark, progress: Progress) -> list[str]:
     outdated, dropped = outdated_snapshots(rollups)
     if outdated:
-        with with_consequence("the days are written, forecasts are unchanged"):
+        with spark_failures("the days are written, forecasts are unchanged"):
             write_snapshots(spark.session, rollups, outdated, dropped, progress)
     return outdated
 

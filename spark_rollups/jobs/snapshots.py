@@ -15,6 +15,7 @@ from spark_rollups.rollup.tables.delta_notes import (
     note_text,
     read_version,
 )
+from spark_rollups.rollup.tables.delta_reader import read_table
 from spark_rollups.rollup.tables.delta_writer import replace_partitions
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.session import Session
@@ -86,9 +87,7 @@ def _touched(day: str, changed: Iterable[str]) -> bool:
 
 
 def _table(spark: Any, rollups: Rollups, name: str) -> Any:
-    version = rollups.version(name).number
-    read = spark.read.format("delta").option("versionAsOf", version)
-    return read.load(f"{rollups.root.spark}/{name}")
+    return read_table(spark, rollups.root, name, rollups.version(name).number)
 
 
 def _union(parts: Sequence[Any]) -> Any:

@@ -17,6 +17,9 @@ from archive.maintenance.retention import without_days
 from archive.tables.archive_tables import open_tables
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.jobs.output_lock import output_lock
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import Session
 from spark_rollups.spark_errors import SparkFailedError
@@ -157,6 +160,22 @@ def test_an_unreadable_file_is_named_and_leaves_the_old_result(
     assert path.name in raised.value.story
     assert "\n" not in str(raised.value)
     assert all_rows(out) == all_rows(rolled)
+
+
+def test_a_table_that_spark_cannot_open_is_named_in_one_line(
+    session: Session, archive: RollupArchive, tmp_path: Path
+) -> None:
+    """The archive is gone when Spark has started: a mount that a cluster does not have."""
+
+    def start() -> Session:
+        archive.path.rename(tmp_path / "elsewhere")
+        return session
+
+    settings = RollupSettings(str(archive.path), str(tmp_path / "out"))
+    with pytest.raises(RollupError, match=r"cannot open version .* of .*/archive/series") as raised:
+        rollup(settings, start, SilentProgress())
+    assert "check that Spark reaches this path" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_second_rollup_into_the_same_folder_says_who_writes_there(

@@ -149,13 +149,15 @@ def test_a_failure_of_spark_is_reported_with_its_full_text(
     archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def failing(*_: object) -> None:
-        raise SparkFailedError("An error occurred\n: org.apache.spark.SparkException: Job aborted")
+        story = "An error occurred\n: org.apache.spark.SparkException: Job aborted"
+        raise SparkFailedError(story, "there is no result yet")
 
     monkeypatch.setattr(command, "rollup", failing)
     assert command.main(arguments(archive)) == 1
     output = capsys.readouterr().err.splitlines()
     assert output[0] == "An error occurred"
-    assert output[-1] == ("streamgauge: Spark failed: org.apache.spark.SparkException: Job aborted")
+    failed = "streamgauge: Spark failed: org.apache.spark.SparkException: Job aborted"
+    assert output[-1] == f"{failed}; there is no result yet"
 
 
 def test_the_reason_is_the_workers_own_error() -> None:
