@@ -104,7 +104,8 @@ def newest_note(root: Root, table: str) -> dict[str, Any]:
         except ValueError:
             continue
         if isinstance(note, dict) and "streamgauge" in note:
-            return {"written": commit.get("timestamp", 0), **note["streamgauge"]}
+            return {"written": commit.get("timestamp", 0), "version": commit["version"],
+                    **note["streamgauge"]}  # fmt: skip
     return {}
 
 

@@ -39,9 +39,16 @@ class Rollups:
         if table not in TABLES:
             raise RollupError(f"unknown table {table}; the tables are {', '.join(TABLES)}")
         if table not in self._versions:
-            number = self.note.get("tables", {}).get(table)
-            self._versions[table] = read_version(self.root, table, number)
+            self._versions[table] = read_version(self.root, table, self._number(table))
         return self._versions[table]
+
+    def _number(self, table: str) -> int | None:
+        """`daily` and `forecasts` are committed last, and name the versions of their run."""
+        last, note = "daily", self.note
+        if table in SNAPSHOT_TABLES:
+            last, note = "forecasts", self._snapshots
+        number: int | None = {**note.get("tables", {}), last: note.get("version")}.get(table)
+        return number
 
     @property
     def written(self) -> float:

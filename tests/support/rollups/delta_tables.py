@@ -34,7 +34,9 @@ def write_rollups(
         _write(folder, name, tables.get(name, ()), note_text(**described, tables=versions))
     days = sorted(day.isoformat() for day in snapshots)
     for name in reversed(SNAPSHOT_TABLES):
-        _write(folder, name, tables.get(name, ()), note_text(**described, days=days))
+        versions = {} if name != "forecasts" else _versions(folder, ("trends",))
+        text = note_text(**described, days=days, tables=versions)
+        _write(folder, name, tables.get(name, ()), text)
 
 
 def _versions(folder: Path, names: Iterable[str]) -> dict[str, int]:

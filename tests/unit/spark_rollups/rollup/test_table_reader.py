@@ -110,6 +110,19 @@ def test_missing_rollups_are_an_error_that_names_the_command(tmp_path: Path) -> 
         open_rollups(str(tmp_path))
 
 
+def test_a_run_that_commits_while_a_reader_reads_is_seen_by_the_next_reader(tmp_path: Path) -> None:
+    tables = {"daily": rows(FIRST, ["a"]), "trends": [{"metric": "a", "as_of": FIRST}]}
+    write_rollups(tmp_path, tables, [FIRST])
+    before = open_rollups(str(tmp_path))
+    assert before.snapshot_days() == [FIRST]
+    write_rollups(tmp_path, {"daily": rows(FIRST, ["a", "b_total"])}, [FIRST])
+    assert before.table("daily", FIRST, FIRST).num_rows == 1
+    assert before.snapshot_table("trends", FIRST).num_rows == 1
+    after = open_rollups(str(tmp_path))
+    assert after.table("daily", FIRST, FIRST).num_rows == 2
+    assert after.snapshot_table("trends", FIRST).num_rows == 0
+
+
 def test_a_newer_commit_of_another_program_hides_nothing(root: Root) -> None:
     table = DeltaTable(f"{root.text}/daily")
     table.optimize.compact()
