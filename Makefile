@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := exporter,alerts,archive,dashboards,spark,docs,dev
+EXTRAS := exporter,alerts,archive,dashboards,spark,connect,docs,dev
 READY := $(VENV)/.ready
 CHART := deploy/helm/streamgauge
 # Most tests wait for servers; each has its own on ports of its own.

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Mapping
 from typing import IO, Final, TextIO
 
+from spark_rollups.spark_errors import while_java_lives
+
 # Printed at each start, regardless of the log configuration.
 _KNOWN_WARNINGS: Final = ("WARNING: Using incubator modules",)
 
@@ -34,7 +36,8 @@ def end_java(seconds: float) -> bool:
     gateway = SparkContext._gateway  # noqa: SLF001
     if gateway is None or gateway.proc is None:
         return False
-    gateway.shutdown()
+    with while_java_lives():
+        gateway.shutdown()
     gateway.proc.stdin.close()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     try:

@@ -17,7 +17,7 @@ from spark_rollups.java_process import end_java, launch_java
 from spark_rollups.pinned_jars import DELTA, S3, Jar
 from spark_rollups.progress import Progress
 from spark_rollups.s3a import s3a_configuration
-from spark_rollups.spark_errors import is_spark, reason_in
+from spark_rollups.spark_errors import is_spark, reason_in, while_java_lives
 from spark_rollups.stage_progress import ConnectProgress, StageProgress
 from spark_rollups.worker_zip import package_zip
 
@@ -95,7 +95,8 @@ class Session:
 
     def close(self) -> None:
         with self._sent:
-            self.spark.stop()
+            with while_java_lives():
+                self.spark.stop()
             if self._archive is not None and end_java(_SECONDS_TO_END):
                 self._archive.settle()
 

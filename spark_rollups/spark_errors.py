@@ -31,8 +31,20 @@ def spark_failures(consequence: str) -> Iterator[None]:
         raise SparkFailedError(str(error).strip(), consequence) from error
 
 
+@contextlib.contextmanager
+def while_java_lives() -> Iterator[None]:
+    """Leaves the block without an error if Java has died."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError) and type(error).__name__ != "Py4JNetworkError":
+            raise
+
+
 def is_spark(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in _FOREIGN
+    """A refused connection is one to Java, which has died: errors of storage are RollupError."""
+    foreign = type(error).__module__.partition(".")[0] in _FOREIGN
+    return foreign or isinstance(error, ConnectionError)
 
 
 def reason_in(story: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from spark_rollups.progress import Progress
+from spark_rollups.spark_errors import while_java_lives
 
 _POLL_SECONDS: Final = 0.5
 
@@ -32,16 +33,18 @@ class StageProgress:
             progress.end()
 
     def _poll(self, progress: Progress, ended: threading.Event) -> None:
-        while not ended.wait(_POLL_SECONDS):
-            stages = [
-                self._tracker.getStageInfo(each) for each in self._tracker.getActiveStageIds()
-            ]
-            known = [stage for stage in stages if stage is not None]
-            progress.show(
-                sum(stage.numCompletedTasks for stage in known),
-                sum(stage.numTasks for stage in known),
-                sum(stage.numActiveTasks for stage in known),
-            )
+        with while_java_lives():  # the action raises its death
+            while not ended.wait(_POLL_SECONDS):
+                progress.show(*self._tasks())
+
+    def _tasks(self) -> tuple[int, int, int]:
+        stages = [self._tracker.getStageInfo(each) for each in self._tracker.getActiveStageIds()]
+        known = [stage for stage in stages if stage is not None]
+        return (
+            sum(stage.numCompletedTasks for stage in known),
+            sum(stage.numTasks for stage in known),
+            sum(stage.numActiveTasks for stage in known),
+        )
 
 
 class ConnectProgress:

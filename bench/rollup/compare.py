@@ -6,12 +6,14 @@ Spark is warm, on an ordinary JVM (C2, parallel GC). Figures are printed, not as
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +21,8 @@ import numpy as np
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from bench.rollup.cpu_time import tree_cpu_seconds
-from bench.rollup.generated_archive import METRICS, write_day, write_month
+from bench.rollup.forecast_memory import compare as compare_forecasts
+from bench.rollup.generated_archive import METRICS, SAMPLES_A_DAY, write_day, write_month
 from bench.rollup.peers import duckdb_month, duckdb_raw, polars_month, polars_raw
 from bench.rollup.spark_start import compare as compare_starts
 from bench.table import seconds, show
@@ -33,6 +36,8 @@ from spark_rollups.session import Session, SparkSettings, open_session
 # CPU seconds that the engine before Delta tables took for the same month, on the same cores.
 _OLD_MONTH_CPU: Final = 19.8
 _RAW_BAR: Final = 1.0
+_OURS: Final = "streamgauge rollup"
+_PARTS: Final = ("start", "month", "growth", "raw", "forecasts")
 _GROWTH: Final = (1, 2, 4, 8)
 _EVER: Final = (date(2000, 1, 1), date(2100, 1, 1))
 
@@ -84,63 +89,71 @@ class Ours:
         rollup(settings, lambda: self._session, SilentProgress())
 
 
-def compare_month(folder: Path, session: Session, consumers: int, days: int, rounds: int) -> None:
-    archive = folder / "month"
-    rows = write_month(archive, consumers, days)
-    ours = Ours(session, archive, folder / "out")
-    best = in_rounds(
-        {
-            "streamgauge rollup": ours.whole,
-            "DuckDB": lambda: duckdb_month(archive, folder / "duckdb.parquet"),
-            "Polars": lambda: polars_month(archive, folder / "polars.parquet"),
-        },
-        rounds,
-    )
-    title = f"{days} days from hourly statistics: {rows:,} rows to days"
-    _show(
-        title,
-        best,
-        f"the bars: 2.5x DuckDB's time; at 43 million rows {2 * _OLD_MONTH_CPU:.0f} s of CPU, "
-        f"twice the engine before Delta tables",
-    )
-    theirs = pq.read_table(folder / "duckdb.parquet").sort_by(
-        [("series", "ascending"), ("day", "ascending")]
-    )
-    _say_equal(_in_order(ours.out, "daily", "day"), theirs, ("count", "min", "max", "sum", "last"))
-    _compare_growth(ours, consumers, days, rounds)
+class Month:
+    """Hourly statistics of a month, generated once."""
 
+    def __init__(self, folder: Path, session: Session, consumers: int, days: int) -> None:
+        self._folder, self._archive = folder, folder / f"month-{consumers}-{days}"
+        self._rows, self._days = consumers * len(METRICS) * 24, days
+        if not self._archive.exists():
+            write_month(self._archive, consumers, days)
+        self._ours = Ours(session, self._archive, folder / "out")
 
-def _compare_growth(ours: Ours, consumers: int, days: int, rounds: int) -> None:
-    unit = days // _GROWTH[-1]
-    if unit == 0:
-        return
-    works: dict[str, Work] = {f"{n}x": lambda n=n: ours.of_days(n * unit) for n in _GROWTH}  # type: ignore[misc]
-    best = in_rounds(works, rounds)
-    rows = [
-        (name, f"{n * unit * consumers * len(METRICS) * 24:,}", seconds(best[name].wall),
-         f"{best[name].wall / best['1x'].wall:.2f}x", f"{best[name].cpu / best['1x'].cpu:.2f}x")
-        for n, name in zip(_GROWTH, works, strict=True)
-    ]  # fmt: skip
-    show(
-        "growth: at most linear is the bar",
-        ("data", "rows", "time", "beside 1x", "CPU beside 1x"),
-        rows,
-    )
+    def compare(self, rounds: int) -> None:
+        peers = {"DuckDB": duckdb_month, "Polars": polars_month}
+        theirs = {
+            name: partial(work, self._archive, self._folder / f"{name}.parquet")
+            for name, work in peers.items()
+        }
+        best = in_rounds({_OURS: self._ours.whole, **theirs}, rounds)
+        title = (
+            f"{self._days} days from hourly statistics: {self._rows * self._days:,} rows to days"
+        )
+        _show(
+            title,
+            best,
+            f"the bars: 2.5x DuckDB's time; at 43 million rows {2 * _OLD_MONTH_CPU:.1f} s of CPU, "
+            f"twice the engine before Delta tables",
+        )
+        found = pq.read_table(self._folder / "DuckDB.parquet").sort_by(
+            [("series", "ascending"), ("day", "ascending")]
+        )
+        names = ("count", "min", "max", "sum", "last")
+        _say_equal(_in_order(self._ours.out, "daily", "day"), found, names)
+
+    def compare_growth(self, rounds: int) -> None:
+        unit = self._days // _GROWTH[-1]
+        if unit == 0:
+            return
+        works: dict[str, Work] = {f"{n}x": partial(self._ours.of_days, n * unit) for n in _GROWTH}
+        best = in_rounds(works, rounds)
+        rows = [
+            (name, f"{n * unit * self._rows:,}", seconds(best[name].wall),
+             f"{best[name].wall / best['1x'].wall:.2f}x", seconds(best[name].cpu),
+             f"{best[name].cpu / best['1x'].cpu:.2f}x")
+            for n, name in zip(_GROWTH, works, strict=True)
+        ]  # fmt: skip
+        show(
+            "growth: at most linear is the bar",
+            ("data", "rows", "time", "beside 1x", "CPU", "CPU beside 1x"),
+            rows,
+        )
 
 
 def compare_raw(folder: Path, session: Session, consumers: int, rounds: int) -> None:
-    archive = folder / "raw"
-    samples = write_day(archive, consumers)
+    archive, samples = folder / f"raw-{consumers}", consumers * len(METRICS) * SAMPLES_A_DAY
+    if not archive.exists():
+        write_day(archive, consumers)
     ours = Ours(session, archive, folder / "out-raw")
     best = in_rounds(
         {
-            "streamgauge rollup": ours.from_samples,
+            _OURS: ours.from_samples,
             "DuckDB": lambda: duckdb_raw(archive, folder / "duckdb-raw.parquet"),
             "Polars": lambda: polars_raw(archive, folder / "polars-raw.parquet"),
         },
         rounds,
     )
-    beside = best["streamgauge rollup"].wall / best["DuckDB"].wall
+    beside = best[_OURS].wall / best["DuckDB"].wall
     _show(f"a day of samples: {samples:,} to hours and days", best,
           f"{beside:.2f}x DuckDB; the bar is {_RAW_BAR}x")  # fmt: skip
     theirs = pq.read_table(folder / "duckdb-raw.parquet").sort_by(
@@ -171,7 +184,7 @@ def _difference(ours: Any, theirs: Any) -> float:
 
 
 def _show(title: str, best: dict[str, Taken], note: str) -> None:
-    ours = best["streamgauge rollup"]
+    ours = best[_OURS]
     rows = [
         (name, seconds(taken.wall), f"{ours.wall / taken.wall:.2f}x", seconds(taken.cpu),
          f"{ours.cpu / taken.cpu:.2f}x")
@@ -187,33 +200,43 @@ def main() -> None:
     add("--consumers", type=int, default=5000, help="of the month, 12 series each (default 5000)")
     add("--days", type=int, default=30, help="of the month (default 30)")
     add("--raw-consumers", type=int, default=1000,
-        help="of the day of samples (default 1000, a fifth of the bar's day; 5000 takes 8 GB)")  # fmt: skip
+        help="of the day of samples (default 1000, the bar's 34.6 million samples)")  # fmt: skip
+    add("--series", type=int, nargs="+", default=[2_000, 40_000], help="of the forecasts")
     add("--rounds", type=int, default=3, help="interleaved rounds; the best counts (default 3)")
-    add("--only", choices=("month", "raw", "start"), help="run one part only")
+    add("--only", choices=_PARTS, nargs="+", default=_PARTS, help="run these parts only")
+    add("--folder", type=Path, help="keep the generated files here, for a later run")
     arguments = parser.parse_args()
-    if arguments.only in (None, "start"):
+    if "start" in arguments.only:
         compare_starts(arguments.rounds)
-    if arguments.only != "start":
-        _compare_work(arguments)
-
-
-def _compare_work(arguments: argparse.Namespace) -> None:
-    session = open_session(SparkSettings(master="local[2]"))
     with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as name:
-        folder = Path(name)
-        try:
-            _warm(folder, session)
-            if arguments.only != "raw":
-                compare_month(
-                    folder, session, arguments.consumers, arguments.days, arguments.rounds
-                )
-            if arguments.only != "month":
-                compare_raw(folder, session, arguments.raw_consumers, arguments.rounds)
-        finally:
-            session.close()
+        folder = arguments.folder or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        if {"month", "growth", "raw"} & {*arguments.only}:
+            _compare_work(arguments, folder)
+        if "forecasts" in arguments.only:
+            compare_forecasts(folder / "forecasts", arguments.series)
+    print(f"  load of the last minute at the end: {os.getloadavg()[0]:.1f}")
+
+
+def _compare_work(arguments: argparse.Namespace, folder: Path) -> None:
+    session = open_session(SparkSettings(master="local[2]"))
+    only, rounds = arguments.only, arguments.rounds
+    try:
+        _warm(folder, session)
+        if "month" in only or "growth" in only:
+            month = Month(folder, session, arguments.consumers, arguments.days)
+            if "month" in only:
+                month.compare(rounds)
+            if "growth" in only:
+                month.compare_growth(rounds)
+        if "raw" in only:
+            compare_raw(folder, session, arguments.raw_consumers, rounds)
+    finally:
+        session.close()
 
 
 def _warm(folder: Path, session: Session) -> None:
+    shutil.rmtree(folder / "warm", ignore_errors=True)
     write_day(folder / "warm", 10)
     for _ in range(2):
         Ours(session, folder / "warm", folder / "warm-out").from_samples()

@@ -36,7 +36,7 @@ from archive.tables.storage import Storage
 START: Final = 1_790_553_600_000  # 2026-09-28, a midnight
 STEP_MS: Final = 30_000
 _ROW_GROUP: Final = 30_000
-_DAY_STEPS: Final = DAY_MS // STEP_MS
+SAMPLES_A_DAY: Final = DAY_MS // STEP_MS
 _HOUR_STEPS: Final = HOUR_MS // STEP_MS
 
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ def write_day(folder: Path, consumers: int) -> int:
         for table, rows in ((SAMPLES, samples), (HOURLY, hourly))
     }
     _publish(tables, consumers, changes)
-    return consumers * len(METRICS) * _DAY_STEPS
+    return consumers * len(METRICS) * SAMPLES_A_DAY
 
 
 def _metric_day(
@@ -142,10 +142,10 @@ def _metric_day(
     for low in range(0, consumers, 250):
         count = min(250, consumers - low)
         numbers = np.arange(low, low + count, dtype=np.int32) + index * consumers
-        values = METRICS[metric](random, (count, _DAY_STEPS))
-        times = np.tile(START + 7_123 + np.arange(_DAY_STEPS) * STEP_MS, count)
+        values = METRICS[metric](random, (count, SAMPLES_A_DAY))
+        times = np.tile(START + 7_123 + np.arange(SAMPLES_A_DAY) * STEP_MS, count)
         bits = np.ascontiguousarray(values).ravel().view(np.uint64)
-        series = np.repeat(numbers, _DAY_STEPS)
+        series = np.repeat(numbers, SAMPLES_A_DAY)
         chunks = cut(Samples(series, np.zeros(len(series), np.int32), times, bits))
         table = rows(chunks, _names(metric, len(chunks)), [""])
         ends = chunks.values.reshape(-1, _HOUR_STEPS)[:, -1]

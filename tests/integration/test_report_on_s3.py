@@ -1,12 +1,10 @@
 """The report on S3 is that in a folder, and Spark gets the settings that others read."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3  # type: ignore[import-untyped]
 import pytest
-from support.archive.s3 import BUCKET, s3_server
+from support.archive.s3 import BUCKET, s3_server, upload
 from support.rollups.report_month import healthy
 
 from spark_rollups.filesystem import Root
@@ -23,14 +21,6 @@ def s3() -> Iterator[str]:
         for name, value in environment.items():
             patch.setenv(name, value)
         yield f"s3://{BUCKET}"
-
-
-def upload(folder: Path, prefix: str) -> None:
-    client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
-    for path in folder.rglob("*"):
-        if path.is_file():
-            key = f"{prefix}/{path.relative_to(folder).as_posix()}"
-            client.upload_file(str(path), BUCKET, key)
 
 
 def test_a_report_on_s3_is_the_one_in_a_folder(s3: str, tmp_path: Path) -> None:

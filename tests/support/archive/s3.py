@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import boto3  # type: ignore[import-untyped]
@@ -53,3 +55,12 @@ def s3_server() -> Iterator[dict[str, str]]:
             yield environment
         finally:
             process.kill()
+
+
+def upload(folder: Path, prefix: str) -> None:
+    """Copies the files into the bucket of the server that the environment leads to."""
+    client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    for path in folder.rglob("*"):
+        if path.is_file():
+            key = f"{prefix}/{path.relative_to(folder).as_posix()}"
+            client.upload_file(str(path), BUCKET, key)

@@ -27,7 +27,7 @@ COMMAND_CONF = [word for key, value in CONF.items() for word in ("--conf", f"{ke
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 
 
-def run(session: Session | None, archive: Path, out: Path, **more: Any) -> Result:
+def run(session: Session | None, archive: Path | str, out: Path | str, **more: Any) -> Result:
     """Without a session Spark must not be started."""
 
     def start() -> Session:
@@ -41,13 +41,13 @@ def sorted_rows(rollups: Rollups, name: str) -> list[dict[str, Any]]:
     return sorted(rows_of(rollups.table(name, *EVER)), key=order)
 
 
-def all_rows(out: Path) -> dict[str, list[dict[str, Any]]]:
+def all_rows(out: Path | str) -> dict[str, list[dict[str, Any]]]:
     rollups = open_rollups(str(out))
     return {name: sorted_rows(rollups, name) for name in DAY_TABLES}
 
 
 def wrong(
-    out: Path, samples: list[Sample], hourly: Sequence[str] = metric_selection.HOURLY
+    out: Path | str, samples: list[Sample], hourly: Sequence[str] = metric_selection.HOURLY
 ) -> list[str]:
     """The differences from the oracle."""
     oracle, rollups, found = Oracle(samples, hourly), open_rollups(str(out)), []
