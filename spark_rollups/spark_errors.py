@@ -10,6 +10,7 @@ from spark_rollups.filesystem import RollupError
 
 _FOREIGN: Final = ("pyspark", "py4j", "grpc")
 _MOST: Final = 300
+_DIED: Final = "Java has died; if the system log says out of memory, lower spark.driver.memory"
 
 
 class SparkFailedError(RollupError):
@@ -28,7 +29,8 @@ def spark_failures(consequence: str) -> Iterator[None]:
     except Exception as error:
         if not is_spark(error):
             raise
-        raise SparkFailedError(str(error).strip(), consequence) from error
+        story = _DIED if _java_died(error) else str(error).strip()
+        raise SparkFailedError(story, consequence) from error
 
 
 @contextlib.contextmanager
@@ -37,14 +39,17 @@ def while_java_lives() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not isinstance(error, OSError) and type(error).__name__ != "Py4JNetworkError":
+        if not _java_died(error):
             raise
 
 
+def _java_died(error: Exception) -> bool:
+    """A refused connection is one to Java: errors of storage are RollupError."""
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+
+
 def is_spark(error: Exception) -> bool:
-    """A refused connection is one to Java, which has died: errors of storage are RollupError."""
-    foreign = type(error).__module__.partition(".")[0] in _FOREIGN
-    return foreign or isinstance(error, ConnectionError)
+    return type(error).__module__.partition(".")[0] in _FOREIGN or _java_died(error)
 
 
 def reason_in(story: str) -> str:

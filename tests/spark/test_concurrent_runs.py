@@ -124,7 +124,8 @@ def test_a_second_rollup_is_refused_and_follows_when_java_of_the_first_dies(
         run(None, archive.path, out, forecasts=False)
     first.kill_java()
     assert first.exit_code() == 1, first.errors
-    assert first.errors.splitlines()[-1].endswith("; the old result is unchanged")
+    assert first.errors.splitlines()[-1].startswith("streamgauge: Spark failed: Java has died; ")
+    assert first.errors.endswith("; the old result is unchanged\n")
     assert "Traceback" not in first.errors
     assert newest_version(out, "hourly_gauges") == newest_version(before, "hourly_gauges") + 1
     assert newest_version(out, "daily") == newest_version(before, "daily")
