@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from archive.tables.schema import HOURLY, SAMPLES, SERIES
@@ -39,15 +40,19 @@ class DayTables:
         self._session, self._spark = session, session.spark
         self._archive, self._days, self._settings = archive, list(days), settings
         self._spark.dataSource.register(StreamgaugeSource)
-        self._dimension = series_dimension(self._spark, self._table(SERIES), settings.folded)
         self._pairs = True
+
+    @cached_property
+    def _dimension(self) -> Any:
+        return series_dimension(self._spark, self._table(SERIES), self._settings.folded)
 
     def write(self, out: Root, note: dict[str, Any], progress: Progress) -> None:
         """`daily` last: its commit makes the versions of the others the result."""
         span = f"{self._days[0]} to {self._days[-1]}" if len(self._days) > 1 else self._days[0]
         versions = {}
-        self._dimension = self._dimension.persist()
+        # The first table is opened by a job of Delta Lake, which may wait for executors too.
         with self._session.job(f"rollup {span}: series and their identities", progress):
+            self._dimension = self._dimension.persist()
             self._pairs = not self._dimension.where("copies > 1").isEmpty()
         for name, title in (
             ("hourly_gauges", "hours"),

@@ -45,20 +45,21 @@ def write_snapshots(
     progress: Progress,
 ) -> None:
     """`forecasts` last: its commit lists the days of the result."""
-    out, spark = rollups.root, session.spark
-    daily, hourly = (_table(spark, rollups, name) for name in ("daily", "hourly_gauges"))
-    plans = {
-        "trends": [trends(daily, date.fromisoformat(day)) for day in outdated],
-        "forecasts": [forecasts(hourly, daily, date.fromisoformat(day)) for day in outdated],
-    }
+    out, days = rollups.root, [date.fromisoformat(day) for day in outdated]
     note: dict[str, Any] = {"format": ROLLUP_FORMAT, "daily": rollups.version("daily").number}
     span = outdated[-1] if outdated else "none"
-    for name, parts in plans.items():
+    for name in ("trends", "forecasts"):
         if name == "forecasts":
             kept = [day for day in newest_note(out, name).get("days", []) if day not in dropped]
             note = {**note, "days": sorted({*kept, *outdated}),
                     "tables": {"trends": read_version(out, "trends").number}}  # fmt: skip
         with session.job(f"rollup {span}: {name}", progress):
+            daily = _table(session.spark, rollups, "daily")
+            if name == "trends":
+                parts = [trends(daily, day) for day in days]
+            else:
+                hourly = _table(session.spark, rollups, "hourly_gauges")
+                parts = [forecasts(hourly, daily, day) for day in days]
             rows = _union(parts).hint("rebalance", "as_of")
             replace_partitions(rows, out, name, [*outdated, *dropped], note_text(**note))
 
