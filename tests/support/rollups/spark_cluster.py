@@ -44,8 +44,12 @@ class Daemon:
             text=True, env=environ, start_new_session=True,
         )  # fmt: skip
         assert self.process.stderr is not None
-        self.found = _awaited(self.process.stderr, pattern)
         self._drain = threading.Thread(target=self.process.stderr.read, daemon=True)
+        try:
+            self.found = _awaited(self.process.stderr, pattern)
+        except BaseException:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
         self._drain.start()
 
     def kill(self) -> None:
