@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from streamgauge.demo.history.time_grid import Floats, Grid, Mask
 
 
 def record_conditions(
-    recording: Recording, metric: Metric, who: tuple[str, ...], found: Mapping[str, Mask]
+    recording: Recording, metric: Metric, who: tuple[str, ...], found: Iterable[tuple[str, Mask]]
 ) -> None:
-    for word, holds in found.items():
+    for word, holds in found:
         recording.add(metric, (*who, word), only(holds, _began(recording.grid, holds)))
 
 

@@ -64,7 +64,9 @@ def _record_state(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]
         measured.append((c.CONSUMER_RETENTION_HEADROOM_SECONDS, behind, 0))
     for metric, values, digits in measured:
         recording.add(metric, who, only(flow.exists, values), digits)
-    record_conditions(recording, c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, who, conditions)
+    record_conditions(
+        recording, c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, who, conditions.items()
+    )
 
 
 def _stuck(flow: ConsumerFlow) -> Mask:

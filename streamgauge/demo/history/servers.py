@@ -76,7 +76,7 @@ def _record_server(recording: Recording, server: str, holding: Holding) -> None:
         recording,
         c.SERVER_CONDITION_START_TIMESTAMP_SECONDS,
         who,
-        _conditions(grid, server, holding),
+        _conditions(grid, server, holding).items(),
     )
     load = season(grid, 0.5, 0.2) * np.exp(chance(server).normal(0, 0.1, len(grid)))
     requests = np.cumsum(

@@ -34,7 +34,7 @@ def record_stream(recording: Recording, flow: StreamFlow, consumers: Floats) -> 
     down = is_down(grid, SERVERS[plan.leader]) if plan.replicas == 1 else np.zeros(len(grid), bool)
     recording.add(c.STREAM_UP, who, ~down)
     record_conditions(
-        recording, c.STREAM_CONDITION_START_TIMESTAMP_SECONDS, who, _conditions(flow, down)
+        recording, c.STREAM_CONDITION_START_TIMESTAMP_SECONDS, who, _conditions(flow, down).items()
     )
     ephemeral = np.floor(plan.leak * np.maximum(LEAKING_DAYS - grid.ago, 0.0))
     last = flow.total - flow.origin
