@@ -26,6 +26,7 @@ from spark_rollups.report.chapters.scenarios import scenarios_chapter
 from spark_rollups.report.chapters.servers import servers_chapter
 from spark_rollups.report.chapters.streams import streams_chapter
 from spark_rollups.report.chapters.year import year_chapter
+from spark_rollups.report.facts.assets import Source
 from spark_rollups.report.facts.audit_checks import failing_checks
 from spark_rollups.report.facts.consumers import consumer_month
 from spark_rollups.report.facts.coverage import request_gaps
@@ -37,7 +38,6 @@ from spark_rollups.report.facts.owners import owned_assets, owners_of
 from spark_rollups.report.facts.publishing import rejections_of
 from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
-from spark_rollups.report.facts.source import Source
 from spark_rollups.report.facts.stores import stores_of
 from spark_rollups.report.facts.year import year_of
 from spark_rollups.report.findings.capacity import capacity_findings
@@ -78,8 +78,7 @@ def build_report(
     progress: Progress = silent,
 ) -> Report:
     settings = settings or ReportSettings()
-    progress("reading the month and the month before")
-    facts = read_facts(source, month, thresholds)
+    facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
     progress("reading states of consumers")
     consumers, sizing, current = consumer_month(facts), sizing_of(facts), current_state(facts)

@@ -18,7 +18,6 @@ from spark_rollups.report.command_line import parser
 from spark_rollups.report.delivery.folder import write_success
 from spark_rollups.report.delivery.retries import DeliveryError
 from spark_rollups.report.delivery.send import Delivery, prepared
-from spark_rollups.report.facts.cached_rollups import CachedRollups
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError, parse_month
@@ -56,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> None:
     delivery = prepared(arguments, settings, progress)
     rollups = open_rollups(arguments.rollups)
     progress(f"reading {rollups.root}")
-    report = build_report(CachedRollups(rollups), month, made, chosen, settings, progress)
+    report = build_report(rollups, month, made, chosen, settings, progress)
     if arguments.owner:
         report = for_owner(report, arguments.owner)
     progress("writing files")

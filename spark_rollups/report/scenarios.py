@@ -11,10 +11,9 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import Name, Statistic
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Name
 from spark_rollups.report.facts.stores import Growth, Store, Stores, growth_of
 
 DAY = 86_400.0

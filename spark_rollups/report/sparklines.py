@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.facts.assets import Assets, days_of
+from spark_rollups.report.facts.assets import Assets
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Column, Table
 
@@ -30,11 +31,11 @@ def with_sparklines(facts: Facts, table: Table) -> Table:
         number: assets.position(tuple(str(value) for value in row.values[:labels]))
         for number, row in enumerate(rows[:_ROWS])
     }
-    wanted = {place for place in places.values() if place is not None}
-    found = days_of(facts.source, assets, metric, wanted, statistic, facts.days)
-    month = facts.month.all_days()
+    by_day, month = assets.daily(metric, statistic), facts.month.all_days()
     for number, place in places.items():
-        if place is not None and found[place]:
-            levels = dict(found[place])
+        if place is None:
+            continue
+        days = zip(facts.days, by_day[place].tolist(), strict=True)
+        if levels := {day: level for day, level in days if not math.isnan(level)}:
             rows[number] = replace(rows[number], days=tuple(levels.get(day) for day in month))
     return replace(table, rows=rows, days_of=column)

@@ -8,8 +8,7 @@ import numpy as np
 
 from spark_rollups.report.cell_values import Level, Value
 from spark_rollups.report.facts.arithmetic import known
-from spark_rollups.report.facts.assets import Assets, Mask
-from spark_rollups.report.facts.source import Floats
+from spark_rollups.report.facts.assets import Assets, Floats, Mask
 from spark_rollups.report.model import Column, Row
 
 Cells = Floats | Sequence[Value]  # one column of a table

@@ -10,7 +10,7 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import limit_of
-from spark_rollups.report.facts.assets import Mask, Statistic
+from spark_rollups.report.facts.assets import Mask, Statistic, increase_by
 from spark_rollups.report.facts.consumers import (
     with_abandoned_messages,
 )
@@ -58,7 +58,7 @@ def _table(facts: Facts, mask: Mask) -> Table:
     columns = (
         left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
         now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX), now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE),
-        now.column(c.CONSUMER_NAKS, Statistic.INCREASE), now.column(c.CONSUMER_TERMS, Statistic.INCREASE),
+        now.column(c.CONSUMER_NAKS, Statistic.INCREASE), increase_by(facts.others["terms"].now, c.CONSUMER_TERMS, now),
         limit_of(deliver, now.column(c.CONSUMER_UP, Statistic.LAST)),
         [None if np.isnan(value) else "yes" if value >= 1 else "no" for value in captured],
     )  # fmt: skip

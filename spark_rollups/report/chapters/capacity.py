@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -18,10 +19,9 @@ from spark_rollups.report.cell_values import (
     amount_text,
 )
 from spark_rollups.report.charts.figure_data import Fan, Fans, FullRange, FullRanges, Name
-from spark_rollups.report.facts.assets import Assets, days_of
 from spark_rollups.report.facts.capacity import URGENT, discards_old, most_urgent_first
 from spark_rollups.report.facts.forecasts import Forecast
-from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.monthly_facts import Facts, Pair
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
 _FAN_LIMIT = 6  # figures of single limits
@@ -184,30 +184,27 @@ def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
 
 
 def _fan(facts: Facts, each: Forecast) -> Fan | None:
-    assets = _assets(facts, each.subject)
-    index = _index_of(assets, each)
+    pair = _pair(facts, each.subject)
+    index = pair.now.position(tuple(getattr(each, name, "") for name in pair.now.labels))
     if index is None:
         return None
-    days = days_of(
-        facts.source, assets, _LEVEL_METRICS[each.metric], [index], "last",
-        (*facts.days_before, *facts.days),
-    )  # fmt: skip
+    days = [
+        (day, float(level))
+        for month in (pair.before, pair.now)
+        for day, level in zip(
+            month.days, month.daily(_LEVEL_METRICS[each.metric], "last")[index], strict=True
+        )
+        if not math.isnan(level)
+    ]
     when = each.likely or each.earliest
     caption = f"full around {fmt.day(when)}" if when is not None else outlook_words(facts, each)
     if discards_old(facts, each):
         caption = "discards the oldest by design"
     return Fan(
-        Name(each.name, path_of(facts, each)), caption, tuple(days[index]), each.ahead, each.limit,
+        Name(each.name, path_of(facts, each)), caption, tuple(days), each.ahead, each.limit,
         each.is_bytes,
     )  # fmt: skip
 
 
-def _assets(facts: Facts, subject: str) -> Assets:
-    pairs = {"stream": facts.streams, "server": facts.servers, "account": facts.accounts}
-    return pairs[subject].now
-
-
-def _index_of(assets: Assets, each: Forecast) -> int | None:
-    values = {name: getattr(each, name, "") for name in assets.labels}
-    wanted = tuple(values.values())
-    return next((index for index, name in enumerate(assets.names) if name == wanted), None)
+def _pair(facts: Facts, subject: str) -> Pair:
+    return {"stream": facts.streams, "server": facts.servers, "account": facts.accounts}[subject]

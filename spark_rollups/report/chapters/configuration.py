@@ -7,9 +7,9 @@ from spark_rollups.report.cell_values import (
     Kind,
     Level,
 )
+from spark_rollups.report.facts.assets import CONSUMER, STREAM, Name
 from spark_rollups.report.facts.audit_checks import FailingCheck, failing_consumer_checks
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import CONSUMER, STREAM, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 from spark_rollups.report.table_rows import identity
 

@@ -17,7 +17,6 @@ from spark_rollups.report.facts.consumers import (
     main_cause,
     not_well,
     shares_of,
-    usual_p95,
     worst_state,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
@@ -60,7 +59,7 @@ def _sentences(facts: Facts, month: ConsumerMonth) -> list[str]:
 def _table(facts: Facts, month: ConsumerMonth) -> Table:
     now = facts.consumers.now
     columns = (
-        month.lag, month.lag_before, month.lag_day, usual_p95(facts, now, c.CONSUMER_LAG_SECONDS),
+        month.lag, month.lag_before, month.lag_day, month.lag_usual,
         now.column(c.CONSUMER_NUM_PENDING, Statistic.MAX), now.column(c.CONSUMER_NUM_PENDING, Statistic.LAST),
         month.redelivery, month.redelivery_before, main_cause(month.causes),
         _exactness(now), month.deliveries, month.lost, month.lost_before,

@@ -11,10 +11,9 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import total
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import STREAM, Floats, Statistic, increase_by
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.publishing import CODES, Rejections, dedupe_memory, unstored_ratio
-from spark_rollups.report.facts.source import STREAM
 from spark_rollups.report.model import Chapter, Column, Row, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
@@ -42,7 +41,7 @@ def _sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
         )
     else:
         sentences.append(f"{fmt.count(unstored)} publishes reached a stream and were not stored.")
-    if not rejections and not now.has(c.STREAM_PUBLISH_REJECTIONS):
+    if not rejections and not facts.others["rejections"].now.has(c.STREAM_PUBLISH_REJECTIONS):
         sentences.append(
             "Rejections are unknown, or there were none: only the publish-ack tap counts them."
         )
@@ -58,7 +57,7 @@ def _table(facts: Facts) -> Table:
         now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE), unstored_ratio(now), unstored_ratio(before),
         now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE), before.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE),
         [None if np.isnan(value) else "exact" if value >= 1 else "at most" for value in exact],
-        now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE),
+        _rejected(facts),
         now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX),
         dedupe_memory(facts, now),
     )  # fmt: skip
@@ -70,6 +69,12 @@ def _table(facts: Facts) -> Table:
         _columns(facts),
         sorted_rows(rows, by_column(len(now.labels) + 2)),
         note="Only the publish-ack tap counts duplicates exactly; without it the number is an upper bound.",
+    )
+
+
+def _rejected(facts: Facts) -> Floats:
+    return increase_by(
+        facts.others["rejections"].now, c.STREAM_PUBLISH_REJECTIONS, facts.streams.now
     )
 
 

@@ -12,10 +12,9 @@ from spark_rollups.report.cell_values import (
     Level,
 )
 from spark_rollups.report.facts.arithmetic import divided, limit_of, total
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import Floats, Statistic
 from spark_rollups.report.facts.capacity import stream_growth
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Floats
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import Cells, by_column, identity, rows_of
 

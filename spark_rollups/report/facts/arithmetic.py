@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from spark_rollups.report.facts.source import Floats
+from spark_rollups.report.facts.assets import Floats
 
 
 def divided(part: Floats, whole: Floats) -> Floats:

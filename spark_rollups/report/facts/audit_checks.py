@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from exporter import catalog as c
+from spark_rollups.report.facts.assets import Name, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    CONSUMER,
-    STREAM,
-    Name,
-    folded,
-    names_in,
-)
 
 SEVERITIES = ("crit", "warn", "info")
 
@@ -36,31 +31,29 @@ class FailingCheck:
 
 
 def failing_checks(facts: Facts) -> list[FailingCheck]:
-    metric = c.STREAM_CONFIG_FINDINGS.name
-    extra = ("check", "severity")
-    now, before = (
-        folded(facts.source, [metric], STREAM, days, extra)
-        for days in (facts.days, facts.days_before)
-    )
-    if not now.num_rows:
-        return []
-    labels = (*STREAM, *extra)
-    known = set(names_in(before, labels)) if before.num_rows else set()
+    pair, metric = facts.others["checks"], c.STREAM_CONFIG_FINDINGS
+    columns = (
+        pair.now.column(metric, Statistic.LAST).tolist(), pair.now.day(metric, last=False),
+        pair.now.day(metric, last=True), pair.before.seen.tolist(),
+    )  # fmt: skip
     found = []
-    columns = (now[name].to_pylist() for name in ("last", "first_day", "last_day"))
-    for name, assets, first, last in zip(names_in(now, labels), *columns, strict=True):
+    for name, assets, first, last, known in zip(pair.now.names, *columns, strict=True):
+        if first is None or last is None:
+            continue
         fixed = last < facts.as_of - timedelta(days=1) or assets == 0
-        is_new = bool(facts.days_before) and name not in known and first > facts.days[0]
+        is_new = bool(facts.days_before) and not known and first > facts.days[0]
         state = "fixed" if fixed else "new" if is_new else "open"
-        found.append(FailingCheck(name[3], name[4], name[:3], assets, state, first))
+        number = None if math.isnan(assets) else assets
+        found.append(FailingCheck(name[3], name[4], name[:3], number, state, first))
     return sorted(found, key=lambda each: each.order)
 
 
 def failing_consumer_checks(facts: Facts) -> list[tuple[Name, str, str]]:
     """Consumer, check and severity; the exporter serves them at detail full only."""
-    extra = ("check", "severity")
-    table = folded(facts.source, [c.CONSUMER_CONFIG_FINDING.name], CONSUMER, facts.days[-2:], extra)
-    if not table.num_rows:
-        return []
-    names = names_in(table, (*CONSUMER, *extra))
-    return sorted((name[:4], name[4], name[5]) for name in names)
+    found = facts.others["consumer_checks"].now
+    lasts = found.day(c.CONSUMER_CONFIG_FINDING, last=True)
+    since = facts.days[-2:][0]
+    named = zip(found.names, lasts, strict=True)
+    return sorted(
+        (name[:4], name[4], name[5]) for name, last in named if last is not None and last >= since
+    )

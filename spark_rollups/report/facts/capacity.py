@@ -7,12 +7,12 @@ from datetime import date
 
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import (
+    Floats,
+    Statistic,
+)
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    Floats,
-)
 
 URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
 

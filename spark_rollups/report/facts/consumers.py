@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.report.facts.arithmetic import divided, total
-from spark_rollups.report.facts.assets import Assets, Mask, Statistic, rows_between
+from spark_rollups.report.facts.assets import Assets, Floats, Mask, Source, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    Floats,
-    slices,
-)
+from spark_rollups.report.facts.reading import DayRows
 
 HEALTHY = ("ok", "idle", "paused", "busy with long jobs")  # verdicts that need no action
+NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
 
 _CAUSES = ("", "acked too late", "nak", "no ack", "few messages in a loop")
+_STATES = {c.CONSUMER_VERDICT.name: len(c.VERDICTS), c.CONSUMER_REDELIVERY_CAUSE.name: len(_CAUSES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +29,7 @@ class ConsumerMonth:
     lag: Floats
     lag_before: Floats
     lag_day: list[date | None]
+    lag_usual: Floats  # the median over the days of each day's 95th percentile
     redelivery: Floats  # share of the deliveries
     redelivery_before: Floats
     deliveries: Floats
@@ -49,21 +46,23 @@ class ConsumerMonth:
 
 def consumer_month(facts: Facts) -> ConsumerMonth:
     now, before = facts.consumers.now, facts.consumers.before
-    lag = now.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX)
+    states = seconds_by_state(facts.source, now, facts.days, _STATES)
+    states_before = seconds_by_state(
+        facts.source, now, facts.days_before, {c.CONSUMER_VERDICT.name: len(c.VERDICTS)}
+    )
     return ConsumerMonth(
-        lag=lag,
+        lag=now.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
         lag_before=before.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
-        lag_day=_day_of(facts, now, c.CONSUMER_LAG_SECONDS, lag),
+        lag_day=_day_of_peak(facts, now.daily(c.CONSUMER_LAG_SECONDS, "max")),
+        lag_usual=_usual_lag(facts),
         redelivery=redelivery(now),
         redelivery_before=redelivery(before),
         deliveries=now.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE),
         lost=now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
         lost_before=before.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
-        verdicts=seconds_in(facts, now, c.CONSUMER_VERDICT, len(c.VERDICTS), facts.days),
-        verdicts_before=seconds_in(
-            facts, before, c.CONSUMER_VERDICT, len(c.VERDICTS), facts.days_before
-        ),
-        causes=seconds_in(facts, now, c.CONSUMER_REDELIVERY_CAUSE, len(_CAUSES), facts.days),
+        verdicts=states[c.CONSUMER_VERDICT.name],
+        verdicts_before=states_before[c.CONSUMER_VERDICT.name],
+        causes=states[c.CONSUMER_REDELIVERY_CAUSE.name],
     )
 
 
@@ -73,20 +72,23 @@ def redelivery(assets: Assets) -> Floats:
     return divided(again, assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
 
 
-def seconds_in(
-    facts: Facts, assets: Assets, metric: Metric, states: int, days: Sequence[date]
-) -> NDArray[np.float64]:
-    """Seconds in each state; a row of zeros where nothing is known."""
-    result = np.zeros((len(assets), states))
-    for first, last in slices(days):
-        table = rows_between(
-            facts.source, assets, metric, first, last, ("value", "seconds"), "states"
-        )
-        indexes = assets.indexes(table)
-        values = table["value"].to_numpy()
-        seconds = table["seconds"].to_numpy()
-        valid = (indexes >= 0) & (values >= 0) & (values < states)
-        np.add.at(result, (indexes[valid], values[valid].astype(int)), seconds[valid])
+def seconds_by_state(
+    source: Source, assets: Assets, days: Sequence[date], states: Mapping[str, int]
+) -> dict[str, NDArray[np.float64]]:
+    """By metric, the seconds in each state; a row of zeros where nothing is known."""
+    result = {name: np.zeros((len(assets), number)) for name, number in states.items()}
+    columns = ["metric", *assets.labels, "value", "seconds"]
+    for day in days:
+        part = DayRows(source.table("states", day, day, columns=columns, metrics=list(states)), ())
+        for name, number in states.items():
+            rows = part.metrics_of({name: 0})[1]
+            at, values = part.positions(rows, assets), part.number("value")[rows]
+            valid = (at >= 0) & (values >= 0) & (values < number)
+            np.add.at(
+                result[name],
+                (at[valid], values[valid].astype(int)),
+                part.number("seconds")[rows][valid],
+            )
     return result
 
 
@@ -99,50 +101,50 @@ def shares_of(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def not_well(seconds: NDArray[np.float64]) -> Floats:
-    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
-    found: Floats = shares_of(seconds)[:, bad].sum(axis=1)
+    found: Floats = shares_of(seconds)[:, NOT_WELL].sum(axis=1)
     return found
 
 
 def worst_state(seconds: NDArray[np.float64]) -> list[str | None]:
     """The state other than HEALTHY that lasted longest; "" if there was none."""
-    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
+    bad = seconds[:, NOT_WELL]
+    longest = [c.VERDICTS[NOT_WELL[number]] for number in bad.argmax(axis=1).tolist()]
     return [
-        None if not row.any() else c.VERDICTS[bad[int(row[bad].argmax())]] if row[bad].any() else ""
-        for row in seconds
+        None if not known else name if wrong else ""
+        for name, known, wrong in zip(
+            longest, seconds.any(axis=1).tolist(), bad.any(axis=1).tolist(), strict=True
+        )
     ]
 
 
 def main_cause(seconds: NDArray[np.float64]) -> list[str | None]:
-    return [_CAUSES[int(row.argmax())] if row.any() else None for row in seconds]
+    numbers, known = seconds.argmax(axis=1).tolist(), seconds.any(axis=1).tolist()
+    return [
+        _CAUSES[number] if there else None for number, there in zip(numbers, known, strict=True)
+    ]
 
 
-def _day_of(facts: Facts, assets: Assets, metric: Metric, peak: Floats) -> list[date | None]:
+def _day_of_peak(facts: Facts, levels: NDArray[np.float64]) -> list[date | None]:
     """The first day on which the month's peak was reached."""
-    found: list[date | None] = [None] * len(assets)
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, assets, metric, first, last, ("day", "max"))
-        indexes = assets.indexes(table)
-        highs = pc.fill_null(table["max"], float("nan")).to_numpy()
-        at_peak = np.flatnonzero((indexes >= 0) & (highs == peak[indexes]) & (highs > 0))
-        days = table["day"].take(pa.array(at_peak)).to_pylist()
-        for index, day in zip(indexes[at_peak].tolist(), days, strict=True):
-            found[index] = min(filter(None, (found[index], day)))
-    return found
+    known = np.nan_to_num(levels, nan=0.0)
+    if not known.size:
+        return [None] * len(levels)
+    peaks, days = (known.max(axis=1) > 0).tolist(), known.argmax(axis=1).tolist()
+    return [facts.days[day] if peak else None for peak, day in zip(peaks, days, strict=True)]
 
 
-def usual_p95(facts: Facts, assets: Assets, metric: Metric) -> Floats:
-    """The median over the days of each day's 95th percentile."""
-    indexes, values = [np.empty(0, int)], [np.empty(0)]
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, assets, metric, first, last, ("p95",), "quantiles")
-        indexes.append(assets.indexes(table))
-        values.append(pc.fill_null(table["p95"], float("nan")).to_numpy())
-    found = pa.table({"place": np.concatenate(indexes), "p95": np.concatenate(values)})
-    medians = found.group_by("place").aggregate([("p95", "approximate_median")])
-    result = np.full(len(assets), np.nan)
-    at = medians["place"].to_numpy()
-    result[at[at >= 0]] = medians["p95_approximate_median"].to_numpy()[at >= 0]
+def _usual_lag(facts: Facts) -> Floats:
+    now, metric = facts.consumers.now, c.CONSUMER_LAG_SECONDS.name
+    levels = np.full((len(now), len(facts.days)), np.nan)
+    columns = ["metric", *now.labels, "p95"]
+    for number, day in enumerate(facts.days):
+        table = facts.source.table("quantiles", day, day, columns=columns, metrics=[metric])
+        part = DayRows(table, ())
+        at = part.positions(np.arange(len(table)), now)
+        levels[at[at >= 0], number] = part.number("p95")[at >= 0]
+    result = np.full(len(now), np.nan)
+    known = ~np.isnan(levels).all(axis=1)
+    result[known] = np.nanmedian(levels[known], axis=1)
     return result
 
 
@@ -164,5 +166,4 @@ def redelivered(assets: Assets) -> float | None:
 def share_not_well(seconds: Floats) -> float | None:
     """Share of the time of all consumers in states other than HEALTHY."""
     whole = float(seconds.sum())
-    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
-    return float(seconds[:, bad].sum()) / whole if whole else None
+    return float(seconds[:, NOT_WELL].sum()) / whole if whole else None

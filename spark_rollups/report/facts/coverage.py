@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+
+import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Statistic, rows_between
+from spark_rollups.report.facts.assets import Name, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    SYSTEM,
-    folded,
-    names_in,
-    slices,
-)
 
 HOURS = 24
 
@@ -75,15 +71,14 @@ def _seen_before(facts: Facts) -> set[str]:
 def hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
     """Systems seen in the month, with the hours with polls of each day."""
     systems = facts.systems.now
-    found: dict[int, dict[date, int]] = {index: {} for index in range(len(systems))}
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, systems, c.UP, first, last, ("day", "hours"))
-        columns = (table["day"].to_pylist(), table["hours"].to_pylist())
-        for index, day, hours in zip(systems.indexes(table).tolist(), *columns, strict=True):
-            if index >= 0:
-                found[index][day] = hours
+    hours = systems.daily(c.UP, "hours")
     return [
-        (systems.names[index][0], hours) for index, hours in found.items() if systems.seen[index]
+        (
+            name,
+            {day: int(number) for day, number in zip(facts.days, row, strict=True) if number >= 0},
+        )
+        for (name,), seen, row in zip(systems.names, systems.seen, hours.tolist(), strict=True)
+        if seen
     ]
 
 
@@ -92,45 +87,27 @@ def covered_hours(facts: Facts) -> int:
 
 
 def request_gaps(facts: Facts) -> list[RequestGap]:
-    skipped = folded(
-        facts.source, [c.REQUEST_SKIPPED.name], SYSTEM, facts.days, ("request", "reason")
-    )
-    failed = folded(facts.source, [c.REQUEST_SUCCESS.name], SYSTEM, facts.days, ("request",))
-    found = []
-    if skipped.num_rows:
-        names = names_in(skipped, ("system", "request", "reason"))
-        found += [
-            RequestGap(system, request, reason, share)
-            for (system, request, reason), share in zip(
-                names, _skipped(facts, skipped), strict=True
-            )
-            if share > 0
-        ]
-    if failed.num_rows:
-        names = names_in(failed, ("system", "request"))
-        means = _means(failed)
-        found += [
-            RequestGap(system, request, "", 1 - share)
-            for (system, request), share in zip(names, means, strict=True)
-            if share < 1
-        ]
+    found = [
+        *(RequestGap(*name, share) for name, share in _skipped(facts) if share > 0),
+        *(RequestGap(*name, "", 1 - share) for name, share in _succeeded(facts) if share < 1),
+    ]
     return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.request))
 
 
-def _skipped(facts: Facts, table: Any) -> list[float]:
+def _skipped(facts: Facts) -> Iterator[tuple[Name, float]]:
     """The series exists, as 1, only while a request is skipped; divide by the polls of the system."""
-    systems = facts.systems.now
-    counts = systems.column(c.UP, Statistic.COUNT).tolist()
+    systems, skipped = facts.systems.now, facts.others["skipped"].now
+    counts = np.nan_to_num(systems.column(c.UP, Statistic.COUNT)).tolist()
     polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
-    columns = (table["system"].to_pylist(), table["sum"].to_pylist())
-    return [
-        min((sums or 0.0) / polls[system], 1.0) if polls.get(system, 0.0) > 0 else 1.0
-        for system, sums in zip(*columns, strict=True)
-    ]
+    sums = np.nan_to_num(skipped.column(c.REQUEST_SKIPPED, Statistic.SUM)).tolist()
+    for name, seen, number in zip(skipped.names, skipped.seen, sums, strict=True):
+        if seen:
+            yield name, min(number / polls[name[0]], 1.0) if polls.get(name[0]) else 1.0
 
 
-def _means(table: Any) -> list[float]:
-    columns = (table["sum"].to_pylist(), table["count"].to_pylist())
-    return [
-        (sums or 0.0) / number if number else 0.0 for sums, number in zip(*columns, strict=True)
-    ]
+def _succeeded(facts: Facts) -> Iterator[tuple[Name, float]]:
+    requests = facts.others["requests"].now
+    means = np.nan_to_num(requests.mean(c.REQUEST_SUCCESS)).tolist()
+    for name, seen, mean in zip(requests.names, requests.seen, means, strict=True):
+        if seen:
+            yield name, mean

@@ -9,10 +9,9 @@ from datetime import timedelta
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Mask, Statistic, days_of
+from spark_rollups.report.facts.assets import Floats, Mask
 from spark_rollups.report.facts.consumers import HEALTHY
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Floats
 
 STUCK = ("no worker pulls / not bound", "ack-pending full", "ack floor stuck", "stalled",
          "losing messages", "no leader")  # fmt: skip
@@ -60,20 +59,14 @@ def current_state(facts: Facts) -> CurrentState:
         c.VERDICTS[int(value)] if 0 <= value < len(c.VERDICTS) else "" for value in values.tolist()
     ]
     lag = now.at_end(c.CONSUMER_LAG_SECONDS)
-    lost_in_month = now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE)
-    long = set(np.flatnonzero(lag >= LONG_LAG).tolist())
-    losers = set(np.flatnonzero(lost_in_month > 0).tolist())
-    days = [day for day in facts.days if day > facts.as_of - _LOOK_BACK]
-    lags = days_of(facts.source, now, c.CONSUMER_LAG_SECONDS, long, "last", days) if long else {}
-    lost = (
-        days_of(facts.source, now, c.CONSUMER_LOST_MESSAGES, losers, "increase", days[-2:])
-        if losers
-        else {}
-    )
-    growing, losing = np.zeros(len(now), bool), np.zeros(len(now), bool)
-    for index, levels in lags.items():
-        values_of = [value for _, value in levels]
-        growing[index] = len(values_of) > 1 and all(np.diff(values_of) > 0)
-    for index, rises in lost.items():
-        losing[index] = any(value > 0 for _, value in rises)
-    return CurrentState(verdict, lag, growing, losing)
+    recent = np.array([day > facts.as_of - _LOOK_BACK for day in facts.days])
+    lags = now.daily(c.CONSUMER_LAG_SECONDS, "last")[:, recent]
+    growing = np.array([_rises(levels) for levels in lags], bool) & (lag >= LONG_LAG)
+    lost = now.daily(c.CONSUMER_LOST_MESSAGES, "increase")[:, recent][:, -2:]
+    return CurrentState(verdict, lag, growing, (lost > 0).any(axis=1))
+
+
+def _rises(levels: Floats) -> bool:
+    """On each of the days with a value."""
+    known = levels[~np.isnan(levels)]
+    return len(known) > 1 and bool((np.diff(known) > 0).all())

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Assets, Statistic, rows_between
+from spark_rollups.report.facts.assets import Assets, Mask, Name, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
-from spark_rollups.report.facts.source import SERVER, names_in, slices
 from spark_rollups.report.facts.subject import Subject, subject_of
 
 # Each counter and the event that its increase means.
@@ -49,8 +46,8 @@ class Event:
 def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
     """Newest first."""
     found = [
-        *_rises(facts, facts.streams.now, _STREAM_COUNTERS),
-        *_rises(facts, facts.consumers.now, _CONSUMER_COUNTERS),
+        *_rises(facts.streams.now, _STREAM_COUNTERS),
+        *_rises(facts.consumers.now, _CONSUMER_COUNTERS),
         *_came_and_went(facts, facts.streams, c.STREAM_UP, "stream"),
         *_came_and_went(facts, facts.consumers, c.CONSUMER_UP, "consumer"),
         *_limits_changed(facts),
@@ -64,20 +61,11 @@ def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
     return sorted(found, key=lambda each: (-each.day.toordinal(), each.what, each.subject.parts))
 
 
-def _rises(
-    facts: Facts, assets: Assets, counters: tuple[tuple[Metric, str], ...]
-) -> Iterator[Event]:
+def _rises(assets: Assets, counters: tuple[tuple[Metric, str], ...]) -> Iterator[Event]:
     for metric, what in counters:
-        if not assets.has(metric):
-            continue
-        for first, last in slices(facts.days):
-            table = rows_between(facts.source, assets, metric, first, last, ("day", "increase"))
-            rising = pc.greater(pc.fill_null(table["increase"], 0.0), 0.0)
-            rows = table.filter(rising)
-            columns = (rows["day"].to_pylist(), rows["increase"].to_pylist())
-            for index, day, number in zip(assets.indexes(rows).tolist(), *columns, strict=True):
-                if index >= 0:
-                    yield Event(day, what, subject_of(assets, index), number)
+        rises = assets.daily(metric, "increase")
+        for index, day in np.argwhere(rises > 0).tolist():
+            yield Event(assets.days[day], what, subject_of(assets, index), float(rises[index, day]))
 
 
 def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Iterator[Event]:
@@ -101,31 +89,22 @@ def _limits_changed(facts: Facts) -> Iterator[Event]:
         old = np.where(np.isnan(old), now.column(metric, Statistic.FIRST), old)
         new = now.column(metric, Statistic.LAST)
         changed = np.flatnonzero(~np.isnan(old) & ~np.isnan(new) & (old != new))
-        days = _days_of_change(facts, metric, set(changed.tolist()))
+        lasts = now.daily(metric, "last")
         for index in changed.tolist():
             note = f"{name} from {_value(metric, old[index])} to {_value(metric, new[index])}"
-            yield Event(
-                days.get(index, facts.as_of), "limit changed", subject_of(now, index), note=note
-            )
+            day = _day_of_change(facts, lasts[index].tolist(), float(new[index]))
+            yield Event(day, "limit changed", subject_of(now, index), note=note)
 
 
-def _days_of_change(facts: Facts, metric: Metric, wanted: set[int]) -> dict[int, date]:
-    """The last day on which the value changed to the final one."""
-    found: dict[int, date] = {}
-    if not wanted:
-        return found
-    now = facts.streams.now
-    final = now.column(metric, Statistic.LAST)
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, now, metric, first, last, ("day", "first", "last"))
-        indexes = now.indexes(table)
-        columns = (table[name].to_pylist() for name in ("day", "first", "last"))
-        rows = zip(indexes.tolist(), *columns, strict=True)
-        for index, day, start, end in sorted(rows, key=lambda row: row[1]):
-            became = end == final[index] if index in wanted else False
-            if became and (start != end or index not in found):
-                found[index] = day
-    return found
+def _day_of_change(facts: Facts, levels: list[float], final: float) -> date:
+    """The first of the last days with the final value."""
+    since = facts.as_of
+    for day, level in zip(reversed(facts.days), reversed(levels), strict=True):
+        if level == final:
+            since = day
+        elif not np.isnan(level):
+            break
+    return since
 
 
 def _value(metric: Metric, value: float) -> str:
@@ -136,27 +115,31 @@ def _value(metric: Metric, value: float) -> str:
 
 def _versions_changed(facts: Facts) -> Iterator[Event]:
     """Servers whose version differs from the last one seen."""
-    known: dict[tuple[str, ...], str] = {}
-    spans = [*slices(facts.days_before[-1:]), *slices(facts.days)]
-    for first, last in spans:
-        table = facts.source.table(
-            "daily", first, last, columns=["metric", *SERVER, "labels", "day", "last_hour"],
-            metrics=[c.SERVER_INFO.name],
-        )  # fmt: skip
-        for name, labels, day in _in_time(table):
-            version = dict(labels).get("version", "")
-            if name in known and version and known[name] != version:
-                yield Event(
-                    day, "version changed", Subject(system=name[0], server=name[1]),
-                    note=f"from {known[name]} to {version}",
-                )  # fmt: skip
-            known[name] = version or known.get(name, "")
+    pair = facts.others["versions"]
+    known: dict[Name, str] = {}
+    lasts = pair.before.day(c.SERVER_INFO, last=True)
+    for name, last in sorted(
+        zip(pair.before.names, lasts, strict=True), key=lambda each: each[1] or date.min
+    ):
+        if last is not None:
+            known[name[:2]] = name[2]
+    there = ~np.isnan(pair.now.daily(c.SERVER_INFO, "last"))
+    for number, index in np.argwhere(there.T).tolist():
+        *server, version = pair.now.names[index]
+        old, name = known.get(tuple(server)), tuple(server)
+        if not version or version == old:
+            continue
+        if old is not None and not _was_there(pair.now, there, name, version, number):
+            yield Event(
+                facts.days[number], "version changed", Subject(system=name[0], server=name[1]),
+                note=f"from {old} to {version}",
+            )  # fmt: skip
+            known[name] = version
+        elif old is None:
+            known[name] = version
 
 
-def _in_time(table: pa.Table) -> Iterator[tuple[tuple[str, ...], list[tuple[str, str]], date]]:
-    ordered = table.sort_by("last_hour")
-    rows = zip(
-        names_in(ordered, SERVER), ordered["labels"].to_pylist(), ordered["day"].to_pylist(),
-        strict=True,
-    )  # fmt: skip
-    yield from rows
+def _was_there(assets: Assets, there: Mask, name: Name, version: str, number: int) -> bool:
+    """Whether the server had this version the day before too: then it is the old one."""
+    index = assets.position((*name, version))
+    return index is not None and number > 0 and bool(there[index, number - 1])

@@ -5,15 +5,12 @@ An increase needs two samples, so a single restore in a month would count as non
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import date, timedelta
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
+import numpy as np
 
 from exporter import catalog as c
 from exporter.metric import Kind, Origin, Subject
-from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 APPEARING = frozenset(
     metric.name
@@ -25,50 +22,32 @@ APPEARING = frozenset(
         and metric.subject in (Subject.CONSUMER, Subject.STREAM)
     )
 )
-_Series = tuple[Any, ...]  # metric, subject labels, other labels
-_SYSTEM = 1 + SUBJECT_LABELS.index("system")
 
 
-def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, date]]) -> Any:
-    """Increases of a span of days, with the first values of series that appeared in it.
+class FirstEvents:
+    """The last day and value of each series so far; days come in order."""
 
-    A series appeared if it has no earlier row and its system was polled the day before. A series
-    that returns adds its growth in between. `before` holds the rows of the days before the span,
-    `watched` the systems and days with polls.
-    """
-    rows = _rows(table)
-    lasts = _last_values(before, _rows(before)) | _last_values(table, rows)
-    days_of: dict[_Series, list[date]] = {}
-    for series, day in sorted(lasts, key=lambda each: each[1]):
-        days_of.setdefault(series, []).append(day)
-    added = []
-    firsts, rises = table["first"].to_pylist(), table["increase"].to_pylist()
-    for (series, day), first, rise in zip(rows, firsts, rises, strict=True):
-        yesterday = day - timedelta(days=1)
-        older = [each for each in days_of[series] if each < day]
-        if first is None or (older and older[-1] == yesterday):
-            added.append(rise)
-        elif older:
-            added.append((rise or 0.0) + _grown_meanwhile(lasts[series, older[-1]], first))
-        else:
-            is_new = (series[_SYSTEM], yesterday) in watched
-            added.append((rise or 0.0) + first if is_new else rise)
-    index = table.column_names.index("increase")
-    return table.set_column(index, "increase", pa.array(added, pa.float64()))
+    def __init__(self) -> None:
+        self._days, self._values = np.zeros(64), np.full(64, np.nan)
 
+    def increases(
+        self, series: Any, day: int, first: Any, last: Any, increase: Any, watched: Any
+    ) -> Any:
+        """Increases of a day, with the first values of series that appeared on it.
 
-def _last_values(
-    table: Any, rows: list[tuple[_Series, date]]
-) -> dict[tuple[_Series, date], float | None]:
-    return dict(zip(rows, table["last"].to_pylist(), strict=True))
+        A series appeared if it has no earlier row and its system was polled the day before. A
+        series that returns adds its growth in between, and nothing after a reset.
+        """
+        self._grow(int(series.max()) + 1)
+        seen, before = self._days[series], self._values[series]
+        grown = np.where(before <= first, first - before, 0.0)
+        added = np.where(seen > 0, grown, np.where(watched, first, np.nan))
+        changes = ~np.isnan(first) & ~np.isnan(added) & (seen != day - 1)
+        self._days[series], self._values[series] = day, last
+        return np.where(changes, np.nan_to_num(increase) + np.nan_to_num(added), increase)
 
-
-def _grown_meanwhile(last: float | None, first: float) -> float:
-    """0 after a reset: the time of the reset is unknown."""
-    return first - last if last is not None and last <= first else 0.0
-
-
-def _rows(table: Any) -> list[tuple[_Series, date]]:
-    names = [table[label].to_pylist() for label in ("metric", *SUBJECT_LABELS)]
-    labels = [tuple(sorted(each)) for each in table["labels"].to_pylist()]
-    return list(zip(zip(*names, labels, strict=True), table["day"].to_pylist(), strict=True))
+    def _grow(self, size: int) -> None:
+        if size > len(self._days):
+            more = max(size, 2 * len(self._days)) - len(self._days)
+            self._days = np.concatenate([self._days, np.zeros(more)])
+            self._values = np.concatenate([self._values, np.full(more, np.nan)])

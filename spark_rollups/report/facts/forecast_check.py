@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from spark_rollups.report.facts.assets import Source
 from spark_rollups.report.facts.forecasts import ExpectedLevel, Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Source
 
 _LEAD_DAYS = 30
 

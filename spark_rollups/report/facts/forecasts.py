@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.source import Source
+from spark_rollups.report.facts.assets import Source
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
 _FILLING = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)

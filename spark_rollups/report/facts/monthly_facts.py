@@ -8,9 +8,17 @@ from datetime import date
 
 from alerts.quantity import Threshold
 from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Assets, two_months
+from spark_rollups.report.facts.assets import (
+    ACCOUNT,
+    CONSUMER,
+    SERVER,
+    STREAM,
+    SYSTEM,
+    Assets,
+    Name,
+    Source,
+)
 from spark_rollups.report.facts.forecasts import (
     Forecast,
     Trend,
@@ -18,17 +26,9 @@ from spark_rollups.report.facts.forecasts import (
     newest_snapshot,
     trends_of,
 )
-from spark_rollups.report.facts.source import (
-    ACCOUNT,
-    CONSUMER,
-    SERVER,
-    STREAM,
-    SYSTEM,
-    Name,
-    Source,
-    latest_labels,
-)
+from spark_rollups.report.facts.reading import Kind, latest_labels, read_months
 from spark_rollups.report.month import Month, ReportError
+from spark_rollups.report.progress import Progress, silent
 from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
 
 # The metrics that the report reads.
@@ -37,7 +37,7 @@ CONSUMER_METRICS = (
     c.CONSUMER_DELIVERIES, c.CONSUMER_REDELIVERIES, c.CONSUMER_REDELIVERY_EXACT,
     c.CONSUMER_LOST_MESSAGES, c.CONSUMER_LOST_EXACT, c.CONSUMER_PURGED_MESSAGES,
     c.CONSUMER_RETENTION_HEADROOM_RATIO, c.CONSUMER_RETENTION_HEADROOM_SECONDS,
-    c.CONSUMER_EXHAUSTED_MESSAGES, c.CONSUMER_EXHAUSTED, c.CONSUMER_NAKS, c.CONSUMER_TERMS,
+    c.CONSUMER_EXHAUSTED_MESSAGES, c.CONSUMER_EXHAUSTED, c.CONSUMER_NAKS,
     c.CONSUMER_DEAD_LETTER_CAPTURED, c.CONSUMER_MAX_ACK_PENDING, c.CONSUMER_ACK_WAIT_SECONDS,
     c.CONSUMER_MAX_DELIVER, c.CONSUMER_RECREATED, c.CONSUMER_LEADER_CHANGES, c.CONSUMER_VERDICT,
 )  # fmt: skip
@@ -45,7 +45,7 @@ STREAM_METRICS = (
     c.STREAM_UP, c.STREAM_BYTES, c.STREAM_MESSAGES, c.STREAM_MAX_BYTES, c.STREAM_MAX_MESSAGES,
     c.STREAM_MAX_AGE_SECONDS, c.STREAM_REPLICAS, c.STREAM_STORED_MESSAGES, c.STREAM_CONSUMERS,
     c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED, c.STREAM_DEDUPE_HITS,
-    c.STREAM_DEDUPE_EXACT, c.STREAM_DEDUPE_WINDOW_MESSAGES, c.STREAM_PUBLISH_REJECTIONS,
+    c.STREAM_DEDUPE_EXACT, c.STREAM_DEDUPE_WINDOW_MESSAGES,
     c.STREAM_DUPLICATE_WINDOW_SECONDS, c.STREAM_LOST_MESSAGES, c.STREAM_RECREATED,
     c.STREAM_SEQUENCE_REGRESSIONS, c.STREAM_LEADER_CHANGES, c.STREAM_RESTORES,
     c.STREAM_CONSUMERS_REMOVED, c.STREAM_PURGED_MESSAGES, c.STREAM_QUORUM_LOST,
@@ -71,6 +71,53 @@ SYSTEM_METRICS = (
 )  # fmt: skip
 
 
+# Counters whose days the report names.
+STREAM_EVENTS = (
+    c.STREAM_RECREATED, c.STREAM_SEQUENCE_REGRESSIONS, c.STREAM_RESTORES, c.STREAM_QUORUM_LOST,
+    c.STREAM_CONSUMERS_REMOVED, c.STREAM_PURGED_MESSAGES, c.STREAM_LEADER_CHANGES,
+)  # fmt: skip
+STREAM_LIMITS = (
+    c.STREAM_MAX_BYTES,
+    c.STREAM_MAX_MESSAGES,
+    c.STREAM_MAX_AGE_SECONDS,
+    c.STREAM_REPLICAS,
+)
+_CHECK = ("check", "severity")
+ACK_BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
+KINDS = {
+    "consumers": Kind(
+        CONSUMER, CONSUMER_METRICS,
+        daily=((c.CONSUMER_LAG_SECONDS, "max"), (c.CONSUMER_LAG_SECONDS, "last"),
+               (c.CONSUMER_LOST_MESSAGES, "increase"), (c.CONSUMER_RECREATED, "increase")),
+    ),
+    "streams": Kind(
+        STREAM, STREAM_METRICS, history=True,
+        daily=((c.STREAM_BYTES, "last"), (c.STREAM_MESSAGES, "last"), (c.STREAM_STORED_MESSAGES, "increase"),
+               *((metric, "increase") for metric in STREAM_EVENTS),
+               *((metric, "last") for metric in STREAM_LIMITS)),
+    ),
+    "servers": Kind(
+        SERVER, SERVER_METRICS, history=True,
+        daily=((c.SERVER_STORAGE_USED_BYTES, "last"), (c.SERVER_MEMORY_USED_BYTES, "last"), (c.SERVER_UP, "count"),
+               *((c.SERVER_START_TIMESTAMP_SECONDS, column) for column in ("min", "max", "last"))),
+    ),
+    "accounts": Kind(
+        ACCOUNT, ACCOUNT_METRICS, ("tier",), history=True,
+        daily=((c.ACCOUNT_STORAGE_USED_BYTES, "last"), (c.ACCOUNT_MEMORY_USED_BYTES, "last")),
+    ),
+    "systems": Kind(SYSTEM, SYSTEM_METRICS, daily=((c.UP, "count"), (c.UP, "hours"))),
+    "replicas": Kind((*STREAM, "server"), (c.STREAM_REPLICA_LAG,)),
+    "checks": Kind(STREAM, (c.STREAM_CONFIG_FINDINGS,), _CHECK),
+    "consumer_checks": Kind(CONSUMER, (c.CONSUMER_CONFIG_FINDING,), _CHECK),
+    "rejections": Kind(STREAM, (c.STREAM_PUBLISH_REJECTIONS,), ("code",)),
+    "terms": Kind(CONSUMER, (c.CONSUMER_TERMS,), ("by",)),
+    "ack_times": Kind(CONSUMER, (ACK_BUCKET,), ("le",)),
+    "skipped": Kind(SYSTEM, (c.REQUEST_SKIPPED,), ("request", "reason")),
+    "requests": Kind(SYSTEM, (c.REQUEST_SUCCESS,), ("request",)),
+    "versions": Kind(SERVER, (c.SERVER_INFO,), ("version",), daily=((c.SERVER_INFO, "last"),)),
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """The same assets in this month and in the one before."""
@@ -91,6 +138,7 @@ class Facts:
     servers: Pair
     accounts: Pair
     systems: Pair
+    others: Mapping[str, Pair]  # of the other names in KINDS
     forecasts_as_of: date | None
     forecasts: tuple[Forecast, ...]
     forecasts_before: tuple[Forecast, ...]  # of the snapshot at the end of the month before
@@ -142,16 +190,17 @@ class Facts:
         return self.thresholds[threshold.name].value
 
 
-def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]) -> Facts:
+def read_facts(
+    source: Source, month: Month, thresholds: Mapping[str, Threshold], progress: Progress = silent
+) -> Facts:
     days, before = _days_of(source, month), _days_of(source, month.before)
     if not days:
         raise ReportError(
             f"month {month}: the rollups have no data of this month; {_available_days(source)}"
         )
-
-    def pair(labels: Name, metrics: Sequence[Metric], extra: Sequence[str] = ()) -> Pair:
-        return Pair(*two_months(source, labels, metrics, days, before, extra))
-
+    found = read_months(source, KINDS, days, before, progress)
+    pairs = {name: Pair(*pair) for name, pair in found.items()}
+    streams, servers = pairs["streams"], pairs["servers"]
     as_of = newest_snapshot(source, month.last)
     as_of = as_of if as_of is not None and as_of >= month.first else None
     as_of_before = newest_snapshot(source, month.before.last)
@@ -163,17 +212,18 @@ def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]
         days=days,
         days_before=before,
         thresholds=thresholds,
-        consumers=pair(CONSUMER, CONSUMER_METRICS),
-        streams=pair(STREAM, STREAM_METRICS),
-        servers=pair(SERVER, SERVER_METRICS),
-        accounts=pair(ACCOUNT, ACCOUNT_METRICS, ("tier",)),
-        systems=pair(SYSTEM, SYSTEM_METRICS),
+        consumers=pairs.pop("consumers"),
+        streams=pairs.pop("streams"),
+        servers=pairs.pop("servers"),
+        accounts=pairs.pop("accounts"),
+        systems=pairs.pop("systems"),
+        others=pairs,
         forecasts_as_of=as_of,
         forecasts=tuple(forecasts_of(source, as_of)),
         forecasts_before=tuple(forecasts_of(source, as_of_before)),
         trends=tuple(trends_of(source, as_of)),
-        stream_info=latest_labels(source, c.STREAM_INFO.name, STREAM, days),
-        server_info=latest_labels(source, c.SERVER_INFO.name, SERVER, days),
+        stream_info=latest_labels(source, c.STREAM_INFO, streams.now, days),
+        server_info=latest_labels(source, c.SERVER_INFO, servers.now, days),
     )
 
 

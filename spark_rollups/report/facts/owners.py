@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from exporter import catalog as c
+from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import CONSUMER, Name, latest_labels
+from spark_rollups.report.facts.reading import latest_labels
 from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.settings import OwnerRule
 
@@ -66,7 +67,7 @@ def _matches(rule: OwnerRule, subject: Subject) -> bool:
 
 def owners_of(facts: Facts, rules: Sequence[OwnerRule]) -> Owners:
     days = facts.days[-_INFO_DAYS:]
-    consumers = latest_labels(facts.source, c.CONSUMER_INFO.name, CONSUMER, days)
+    consumers = latest_labels(facts.source, c.CONSUMER_INFO, facts.consumers.now, days)
     return Owners(consumers, facts.stream_info, rules)
 
 

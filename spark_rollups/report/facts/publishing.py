@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Assets, Statistic
+from spark_rollups.report.facts.assets import Assets, Floats, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    STREAM,
-    Floats,
-    folded,
-    names_in,
-)
 
 # Short meanings of the error codes that publishers get.
 CODES = {
@@ -42,17 +36,13 @@ class Rejections:
 
 def rejections_of(facts: Facts) -> list[Rejections]:
     """By stream and error code, largest number first."""
-    metric = c.STREAM_PUBLISH_REJECTIONS.name
-    table = folded(facts.source, [metric], STREAM, facts.days, ("code",))
-    if not table.num_rows:
-        return []
-    rows = zip(
-        names_in(table, STREAM),
-        table["code"].to_pylist(),
-        table["increase"].to_pylist(),
-        strict=True,
-    )
-    made = [Rejections(name, code, number) for name, code, number in rows if number]
+    found = facts.others["rejections"].now
+    numbers = found.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE).tolist()
+    made = [
+        Rejections(name[:-1], name[-1], number)
+        for name, number in zip(found.names, numbers, strict=True)
+        if number > 0
+    ]
     return sorted(made, key=lambda each: (-each.number, each.name, each.code))
 
 

@@ -3,51 +3,28 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
 
 import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Statistic, rows_between
+from spark_rollups.report.facts.assets import Floats, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    Floats,
-    slices,
-)
 
 _SAME_START = 60.0  # the start time is corrected by the clock offset and varies by seconds
 
 
 def restart_days(facts: Facts) -> dict[int, list[date]]:
     """By server, the days with a restart; several on one day count once."""
-    now = facts.servers.now
+    now, metric = facts.servers.now, c.SERVER_START_TIMESTAMP_SECONDS
+    known = facts.servers.before.column(metric, Statistic.LAST)
+    low, high, last = (now.daily(metric, column).T for column in ("min", "max", "last"))
     found: dict[int, list[date]] = {index: [] for index in range(len(now))}
-    before: dict[int, float] = {
-        index: start
-        for index, start in enumerate(
-            facts.servers.before.column(c.SERVER_START_TIMESTAMP_SECONDS, Statistic.LAST).tolist()
-        )
-        if not np.isnan(start)
-    }
-    for first, last in slices(facts.days):
-        table = rows_between(
-            facts.source,
-            now,
-            c.SERVER_START_TIMESTAMP_SECONDS,
-            first,
-            last,
-            ("day", "min", "max", "last"),
-        )
-        columns = (table[name].to_pylist() for name in ("day", "min", "max", "last"))
-        rows = sorted(zip(now.indexes(table).tolist(), *columns, strict=True))
-        for index, day, low, high, end in sorted(rows, key=lambda row: row[1]):
-            if index < 0 or low is None or high is None:
-                continue
-            earlier = before.get(index, low)
-            if max(high, earlier) - min(low, earlier) > _SAME_START:
-                found[index].append(day)
-            before[index] = end
+    for number, day in enumerate(facts.days):
+        moved = np.fmax(high[number], known) - np.fmin(low[number], known) > _SAME_START
+        for index in np.flatnonzero(moved & ~np.isnan(low[number])).tolist():
+            found[index].append(day)
+        known = np.where(np.isnan(last[number]), known, last[number])
     return found
 
 
@@ -64,27 +41,16 @@ def response_ratio(facts: Facts) -> Floats:
 def _polls_since_seen(facts: Facts) -> Floats:
     """On the first day only its own samples count: it may have started at noon."""
     now, systems = facts.servers.now, facts.systems.now
-    seen = now.day(c.SERVER_UP, last=False)
+    own, whole = np.nan_to_num(now.daily(c.SERVER_UP, "count")), systems.daily(c.UP, "count")
     polls = np.zeros(len(now))
-    for first, last in slices(facts.days):
-        own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
-        rows = zip(now.indexes(own).tolist(), *_day_counts(own), strict=True)
-        for index, day, count in rows:
-            if index >= 0 and day == seen[index]:
-                polls[index] += count
-        whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
-        for system, day, count in zip(
-            whole["system"].to_pylist(), *_day_counts(whole), strict=True
-        ):
-            for index, name in enumerate(now.names):
-                since = seen[index]
-                if name[0] == system and since is not None and day > since:
-                    polls[index] += count
+    for index, seen in enumerate(now.day(c.SERVER_UP, last=False)):
+        system = systems.position(now.names[index][:1])
+        if seen is not None:
+            first = facts.days.index(seen)
+            polls[index] = own[index, first]
+            if system is not None:
+                polls[index] += np.nansum(whole[system, first + 1 :])
     return polls
-
-
-def _day_counts(table: Any) -> tuple[list[date], list[int]]:
-    return table["day"].to_pylist(), table["count"].to_pylist()
 
 
 def api_error_ratio(facts: Facts) -> Floats:

@@ -9,12 +9,8 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided, limit_of
-from spark_rollups.report.facts.assets import Assets, Statistic
-from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import (
-    Floats,
-    folded,
-)
+from spark_rollups.report.facts.assets import Assets, Floats, Statistic
+from spark_rollups.report.facts.monthly_facts import ACK_BUCKET, Facts
 
 SLOW = 0.99  # the quantile of slow acknowledgements
 
@@ -23,8 +19,6 @@ UNUSED_RATIO = 0.2  # a reservation used less than this is too large
 LOOSE_FACTOR = 10  # a limit this many times above the peak protects from nothing
 
 LOOSE_LEAST = 1000  # smaller limits do no harm
-
-_BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +53,16 @@ def sizing_of(facts: Facts) -> Sizing:
 def slow_acks(facts: Facts, assets: Assets) -> Floats:
     """The 99th percentile of the time to ack; NaN without ack samples."""
     result = np.full(len(assets), np.nan)
-    table = folded(facts.source, [_BUCKET], assets.labels, facts.days, ("le",))
-    if not table.num_rows:
-        return result
-    indexes = assets.indexes(table)
-    bounds = np.array([_bound(text) for text in table["le"].to_pylist()])
-    counts = np.nan_to_num(table["increase"].to_numpy(zero_copy_only=False).astype(float))
-    for index in np.unique(indexes[indexes >= 0]).tolist():
-        rows = indexes == index
-        order = np.argsort(bounds[rows])
-        result[index] = quantile(bounds[rows][order], counts[rows][order], SLOW)
+    found = facts.others["ack_times"].now
+    counts = np.nan_to_num(found.column(ACK_BUCKET, Statistic.INCREASE))
+    buckets: dict[int, list[tuple[float, float]]] = {}
+    for name, count in zip(found.names, counts.tolist(), strict=True):
+        index = assets.position(name[:-1])
+        if index is not None:
+            buckets.setdefault(index, []).append((_bound(name[-1]), count))
+    for index, pairs in buckets.items():
+        bounds, numbers = np.array(sorted(pairs)).T
+        result[index] = quantile(bounds, numbers, SLOW)
     return result
 
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from exporter import catalog as c
 from exporter.metric import Metric
-from spark_rollups.report.facts.assets import Assets, Statistic
+from spark_rollups.report.facts.assets import Assets, Floats, Name, Statistic
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import STREAM, Floats, Name, names_in
 from spark_rollups.report.facts.subject import Subject, subject_of
 
 HORIZON_DAYS = 365  # later dates are not worth a number
@@ -161,13 +160,13 @@ def growth_of(level: float, forecast: Forecast | None) -> Growth:
 
 def _placed(facts: Facts) -> dict[Name, frozenset[str]]:
     """The leader and the replicas that it reported."""
-    days = facts.days[-_PLACED_DAYS:]
+    since = facts.days[-_PLACED_DAYS:][0]
     found: dict[Name, set[str]] = {}
-    table = facts.source.table(
-        "daily", days[0], days[-1], columns=[*STREAM, "server"], metrics=[c.STREAM_REPLICA_LAG.name]
-    )
-    for *stream, server in names_in(table, (*STREAM, "server")):
-        found.setdefault(tuple(stream), set()).add(server)
+    replicas = facts.others["replicas"].now
+    lasts = replicas.day(c.STREAM_REPLICA_LAG, last=True)
+    for (*stream, server), last in zip(replicas.names, lasts, strict=True):
+        if last is not None and last >= since:
+            found.setdefault(tuple(stream), set()).add(server)
     for name, labels in facts.stream_info.items():
         if leader := labels.get("leader"):
             found.setdefault(name, set()).add(leader)

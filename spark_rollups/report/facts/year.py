@@ -11,10 +11,10 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from exporter import catalog as c
 from exporter.metric import Metric
+from spark_rollups.report.facts.assets import Source
 from spark_rollups.report.facts.forecast_check import CheckedForecast, checked
 from spark_rollups.report.facts.forecasts import forecasts_of
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Source, slices
 from spark_rollups.report.month import Month
 
 _MONTHS = 13  # this month, eleven before it, and the same month a year ago
@@ -98,17 +98,13 @@ def _at_end(source: Source, metric: Metric, days: Sequence[date]) -> float | Non
 def _per_day(source: Source, days: Sequence[date]) -> dict[date, float]:
     """Messages stored on each day, in all streams."""
     found: dict[date, float] = {}
-    for first, last in slices(days):
+    for day in days:
         table = source.table(
-            "daily",
-            first,
-            last,
-            columns=["day", "increase"],
-            metrics=[c.STREAM_STORED_MESSAGES.name],
+            "daily", day, day, columns=["increase"], metrics=[c.STREAM_STORED_MESSAGES.name]
         )
-        grouped = table.group_by("day").aggregate([("increase", "sum")])
-        pairs = zip(grouped["day"].to_pylist(), grouped["increase_sum"].to_pylist(), strict=True)
-        found |= {day: float(total) for day, total in pairs if total is not None}
+        total = pc.sum(table["increase"]).as_py()
+        if total is not None:
+            found[day] = float(total)
     return found
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
+from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Name
 from spark_rollups.report.facts.stores import Stores
 from spark_rollups.report.scenarios import (
     Raise,

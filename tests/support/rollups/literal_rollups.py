@@ -35,7 +35,7 @@ class LiteralRollups:
         self.asof: dict[date, dict[str, list[dict[str, Any]]]] = {}
         self.covered: dict[date, int] = {}
         self._made: dict[str, tuple[int, Any]] = {}
-        self._filtered: dict[tuple[str, frozenset[str]], tuple[Any, Any]] = {}
+        self._filtered: dict[tuple[str, frozenset[str]], tuple[Any, dict[date, Any]]] = {}
 
     # --- filling ----------------------------------------------------------------------------------
 
@@ -141,22 +141,23 @@ class LiteralRollups:
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> Any:
-        table = self._whole(name) if metrics is None else self._of_metrics(name, metrics)
-        if columns is not None:
-            table = table.select(list(dict.fromkeys(("day", *columns))))
-        inside = pc.and_(
-            pc.greater_equal(table["day"], first_day), pc.less_equal(table["day"], last_day)
-        )
-        table = table.filter(inside)
+        days = [day for day in self._days_of(name, metrics) if first_day <= day <= last_day]
+        parts = [self._days_of(name, metrics)[day] for day in days]
+        table = pa.concat_tables([DAY_TABLES[name].empty_table(), *parts])
         return table if columns is None else table.select(list(columns))
 
-    def _of_metrics(self, name: str, metrics: Collection[str]) -> Any:
-        """Cached as long as the whole table."""
-        whole, key = self._whole(name), (name, frozenset(metrics))
+    def _days_of(self, name: str, metrics: Collection[str] | None) -> dict[date, Any]:
+        """Rows of these metrics by day; cached as long as the whole table."""
+        whole, key = self._whole(name), (name, frozenset(metrics or ()))
         cached = self._filtered.get(key)
         if cached is None or cached[0] is not whole:
-            wanted = pa.array(list(metrics), pa.string())
-            cached = self._filtered[key] = (whole, whole.filter(pc.is_in(whole["metric"], wanted)))
+            found = whole
+            if metrics is not None:
+                wanted = pa.array(list(metrics), pa.string())
+                found = whole.filter(pc.is_in(whole["metric"], wanted))
+            days = pc.unique(found["day"]).to_pylist()
+            split = {day: found.filter(pc.equal(found["day"], day)) for day in days}
+            cached = self._filtered[key] = (whole, split)
         return cached[1]
 
     def _whole(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,18 +11,22 @@ from support.rollups.report_month import BOTH, CONSUMER, MONTH, NOVEMBER, OCTOBE
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Assets, Statistic, days_of, two_months
+from spark_rollups.report.facts.assets import ACCOUNT, Assets, Statistic, increase_by
+from spark_rollups.report.facts.assets import CONSUMER as CONSUMER_LABELS
+from spark_rollups.report.facts.assets import STREAM as STREAM_LABELS
 from spark_rollups.report.facts.first_events import APPEARING
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.reading import Kind, read_months
 from spark_rollups.report.facts.servers import restart_days
-from spark_rollups.report.facts.source import ACCOUNT, slices
-from spark_rollups.report.facts.source import CONSUMER as CONSUMER_LABELS
-from spark_rollups.report.facts.source import STREAM as STREAM_LABELS
 from spark_rollups.report.month import Month, ReportError
 
 
 def streams(rollups: LiteralRollups, *metrics: c.Metric) -> tuple[Assets, Assets]:
-    return two_months(rollups, STREAM_LABELS, metrics, NOVEMBER, OCTOBER)
+    return months(rollups, Kind(STREAM_LABELS, metrics), OCTOBER)
+
+
+def months(rollups: LiteralRollups, kind: Kind, before: list[date]) -> tuple[Assets, Assets]:
+    return read_months(rollups, {"kind": kind}, NOVEMBER, before)["kind"]
 
 
 def facts_of(rollups: LiteralRollups) -> Facts:
@@ -81,11 +86,9 @@ def test_a_label_of_the_map_can_distinguish_assets() -> None:
     metric = c.ACCOUNT_STORAGE_USED_BYTES
     for tier, used in (("R1", 1), ("R3", 3)):
         rollups.gauge(metric, NOVEMBER, used, labels={"tier": tier}, account="A")
-    now, _ = two_months(rollups, ACCOUNT, [metric], NOVEMBER, [], ("tier",))
+    now, _ = months(rollups, Kind(ACCOUNT, [metric], ("tier",), [(metric, "last")]), [])
     assert now.names == [("prod", "A", "R1"), ("prod", "A", "R3")]
-    assert days_of(rollups, now, metric, [1], "last", NOVEMBER[:2]) == {
-        1: [(NOVEMBER[0], 3.0), (NOVEMBER[1], 3.0)]
-    }
+    assert now.daily(metric, "last").tolist() == [[1.0] * 30, [3.0] * 30]
 
 
 def test_a_rollup_without_a_single_row_has_no_assets() -> None:
@@ -94,12 +97,34 @@ def test_a_rollup_without_a_single_row_has_no_assets() -> None:
     assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == []
 
 
-def test_slices_cover_every_day_once_and_none_is_longer_than_a_week() -> None:
-    spans = list(slices(NOVEMBER))
-    days = [date.fromordinal(n) for a, b in spans for n in range(a.toordinal(), b.toordinal() + 1)]
-    assert days == NOVEMBER
-    assert max((last - first).days for first, last in spans) == 6
-    assert list(slices([])) == []
+def test_a_day_without_a_value_is_unknown_in_the_days_of_an_asset() -> None:
+    rollups = LiteralRollups()
+    rollups.gauge(c.STREAM_BYTES, NOVEMBER[1:], lambda day: day, **STREAM)
+    rollups.gauge(c.STREAM_BYTES, NOVEMBER, 7, account="A", stream="whole")
+    kind = Kind(STREAM_LABELS, [c.STREAM_BYTES], daily=[(c.STREAM_BYTES, "last")])
+    now, _ = months(rollups, kind, [])
+    np.testing.assert_array_equal(
+        now.daily(c.STREAM_BYTES, "last"), [[7.0] * 30, [np.nan, *range(29)]]
+    )
+
+
+def test_every_day_is_read_once() -> None:
+    read: list[tuple[str, date, bool]] = []
+
+    class Counted(LiteralRollups):
+        def table(self, name: str, first_day: date, last_day: date, **rest: Any) -> Any:
+            assert first_day == last_day
+            read.append((name, first_day, "labels" in rest["columns"]))
+            return super().table(name, first_day, last_day, **rest)
+
+    rollups = Counted()
+    rollups.gauge(c.UP, BOTH, 1)
+    kinds = {"streams": Kind(STREAM_LABELS, [c.STREAM_BYTES]),
+             "codes": Kind(STREAM_LABELS, [c.STREAM_PUBLISH_REJECTIONS], ("code",))}  # fmt: skip
+    read_months(rollups, kinds, NOVEMBER, OCTOBER)
+    assert sorted(read) == sorted(
+        ("daily", day, labels) for day in BOTH for labels in (False, True)
+    )
 
 
 # --- counters that appear with their first event --------------------------------------------------
@@ -178,8 +203,11 @@ def test_each_code_of_rejections_appears_by_itself() -> None:
     for row in rollups.rows["daily"]:
         if row["metric"] == c.STREAM_PUBLISH_REJECTIONS.name:
             row["first"] = row["last"] = 4.0
-    now, _ = streams(rollups, c.STREAM_PUBLISH_REJECTIONS)
-    assert now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE).tolist() == [8]
+    now, _ = streams(rollups, c.STREAM_UP)
+    by_code, _ = months(
+        rollups, Kind(STREAM_LABELS, [c.STREAM_PUBLISH_REJECTIONS], ("code",)), OCTOBER
+    )
+    assert increase_by(by_code, c.STREAM_PUBLISH_REJECTIONS, now).tolist() == [8]
 
 
 def test_only_counters_of_events_appear() -> None:
@@ -262,5 +290,5 @@ def test_a_restart_between_two_months_belongs_to_the_later() -> None:
 def test_the_labels_of_consumers_are_four() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **CONSUMER)
-    now, _ = two_months(rollups, CONSUMER_LABELS, [c.CONSUMER_UP], NOVEMBER, [])
+    now, _ = months(rollups, Kind(CONSUMER_LABELS, [c.CONSUMER_UP]), [])
     assert now.names == [("prod", "APP", "ORDERS", "billing")]

@@ -1,0 +1,294 @@
+"""Reads each day of two months once and aggregates it by asset, with numpy.
+
+Memory is bounded by a day of rows and by the number of assets, not by the number of days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from exporter.catalog import UP
+from exporter.metric import Metric
+from spark_rollups.report.facts.assets import Assets, Indexes, Name, Source
+from spark_rollups.report.facts.first_events import APPEARING, FirstEvents
+from spark_rollups.report.progress import Progress, silent
+
+_NUMBERS = ("count", "hours", "min", "max", "sum", "first", "last", "increase")
+_WARM_UP = 7  # days before the first: series seen there have not just appeared
+_SUBJECT = ("system", "account", "stream", "consumer", "server")
+# How the days of a series add up; unknown before the first day.
+_FOLDS: Mapping[str, Any] = {
+    "min": np.fmin, "max": np.fmax, "sum": np.add, "count": np.add, "increase": np.add,
+}  # fmt: skip
+_DAYS = ("days", "first_day", "last_day")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Assets with the same labels, and what the report keeps of them."""
+
+    labels: Name
+    metrics: Sequence[Metric | str]
+    extra: Name = ()  # labels that are stored in the map `labels`
+    daily: Collection[tuple[Metric, str]] = ()  # columns kept for each day
+    history: bool = False  # keep the days of the month before too
+
+    @property
+    def names(self) -> list[str]:
+        return [each if isinstance(each, str) else each.name for each in self.metrics]
+
+
+@dataclass
+class _Month:
+    days: Sequence[date]
+    keeps_days: bool
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # by metric and asset
+    by_day: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+
+
+class _Fold:
+    """The statistics of one kind of asset, filled a day at a time."""
+
+    def __init__(self, kind: Kind, days_before: Sequence[date], days: Sequence[date]) -> None:
+        self.kind = kind
+        self.rows = {name: number for number, name in enumerate(kind.names)}
+        self.months = (_Month(days_before, kind.history), _Month(days, True))
+        self.index: dict[Name, int] = {}
+        self.capacity = 0
+        self.first_events = FirstEvents()
+        self._grow(64)
+
+    def _grow(self, capacity: int) -> None:
+        shape = (len(self.rows), capacity)
+        for month in self.months:
+            for name in (*_FOLDS, "first", "last", *_DAYS):
+                _widen(month.numbers, name, shape, 0.0 if name in _DAYS else np.nan)
+            for metric, column in self.kind.daily if month.keeps_days else ():
+                _widen(month.by_day, (metric.name, column), (len(month.days), capacity), np.nan)
+        self.capacity = capacity
+
+    def add(self, part: DayRows, month: int | None, day: date) -> None:
+        """`month` is None for the days before both: they only show which series existed."""
+        which, rows = part.metrics_of(self.rows)
+        if not len(rows):
+            return
+        codes, names = part.names(rows, (*self.kind.labels, *self.kind.extra))
+        assets = self._indexes(names)[codes]
+        metrics = which[rows]
+        numbers = {name: part.number(name)[rows] for name in _NUMBERS}
+        self._count_first_events(part, rows, metrics, assets, numbers, day)
+        if month is not None:
+            self._count(self.months[month], metrics, assets, numbers, day)
+
+    def _indexes(self, names: Sequence[Name]) -> Indexes:
+        index = self.index
+        found = np.array([index.setdefault(name, len(index)) for name in names], np.int64)
+        if len(index) > self.capacity:
+            self._grow(max(2 * self.capacity, len(index)))
+        return found
+
+    def _count_first_events(
+        self, part: DayRows, rows: Indexes, metrics: Indexes, assets: Indexes,
+        numbers: dict[str, Any], day: date,
+    ) -> None:  # fmt: skip
+        appearing = np.array([name in APPEARING for name in self.rows])[metrics]
+        if appearing.any():
+            at = np.flatnonzero(appearing)
+            series = assets[at] * len(self.rows) + metrics[at]
+            numbers["increase"][at] = self.first_events.increases(
+                series, day.toordinal(), numbers["first"][at], numbers["last"][at],
+                numbers["increase"][at], part.watched(rows[at]),
+            )  # fmt: skip
+
+    def _count(
+        self, month: _Month, metrics: Indexes, assets: Indexes, numbers: Mapping[str, Any], day: date
+    ) -> None:  # fmt: skip
+        at = metrics * self.capacity + assets
+        held = {name: array.reshape(-1) for name, array in month.numbers.items()}
+        for name, how in _FOLDS.items():
+            known = ~np.isnan(numbers[name])
+            if how is np.add:  # a sum of nothing is unknown
+                held[name][at[known & np.isnan(held[name][at])]] = 0.0
+            how.at(held[name], at[known], numbers[name][known])
+        known = ~np.isnan(numbers["first"]) & np.isnan(held["first"][at])
+        held["first"][at[known][::-1]] = numbers["first"][known][::-1]
+        known = ~np.isnan(numbers["last"])
+        held["last"][at[known]] = numbers["last"][known]
+        np.add.at(held["days"], at, 1.0)
+        new = at[held["first_day"][at] == 0]
+        held["first_day"][new] = held["last_day"][at] = day.toordinal()
+        for metric, column in self.kind.daily if month.keeps_days else ():
+            rows = np.flatnonzero(metrics == self.rows[metric.name])
+            row = month.by_day[metric.name, column][month.days.index(day)]
+            row[assets[rows]] = numbers[column][rows]
+
+    def finished(self) -> tuple[Assets, Assets]:
+        """This month and the month before, in the order of names."""
+        names = sorted(self.index)
+        order = np.array([self.index[name] for name in names], np.int64)
+        labels = (*self.kind.labels, *self.kind.extra)
+        before, now = (
+            Assets(
+                labels, names, tuple(month.days), self.rows,
+                {name: array[:, order] for name, array in month.numbers.items()},
+                {key: array[:, order].T for key, array in month.by_day.items()},
+            )
+            for month in self.months
+        )  # fmt: skip
+        return now, before
+
+
+def _widen(arrays: dict[Any, Any], key: Any, shape: tuple[int, int], start: float) -> None:
+    wide = np.full(shape, start)
+    if key in arrays:
+        wide[:, : arrays[key].shape[1]] = arrays[key]
+    arrays[key] = wide
+
+
+class DayRows:
+    """The rows of one day."""
+
+    def __init__(self, table: pa.Table, watched: Collection[str]) -> None:
+        self._table, self._watched = table, watched
+        self._codes: dict[str, tuple[Indexes, list[str]]] = {}
+        self._numbers: dict[str, Any] = {}
+
+    def metrics_of(self, wanted: Mapping[str, int]) -> tuple[Indexes, Indexes]:
+        """The number of the metric of each row, -1 for others; and the rows with one."""
+        codes, values = self.encoded("metric")
+        numbers = np.array([wanted.get(value, -1) for value in values] or [-1], np.int64)[codes]
+        return numbers, np.flatnonzero(numbers >= 0)
+
+    def names(self, rows: Indexes, labels: Name) -> tuple[Indexes, list[Name]]:
+        """The distinct names of these rows, and which one each row has."""
+        encoded = [self.encoded(label) for label in labels]
+        keys = np.zeros(len(rows), np.int64)
+        for codes, values in encoded:
+            keys = keys * max(len(values), 1) + codes[rows]
+        unique = pa.array(keys).dictionary_encode()
+        rest, columns = unique.dictionary.to_numpy(zero_copy_only=False), []
+        for _, values in reversed(encoded):
+            rest, code = np.divmod(rest, max(len(values), 1))
+            columns.append([values[each] for each in code.tolist()])
+        names = list(zip(*reversed(columns), strict=True))
+        return unique.indices.to_numpy(zero_copy_only=False), names
+
+    def positions(self, rows: Indexes, assets: Assets) -> Indexes:
+        """The asset of each of these rows; -1 for an unknown one."""
+        codes, names = self.names(rows, assets.labels)
+        found = np.array([assets.positions.get(name, -1) for name in names], np.int64)
+        return found[codes] if len(found) else codes
+
+    def encoded(self, label: str) -> tuple[Indexes, list[str]]:
+        if label not in self._codes:
+            column = self._column(label).combine_chunks()
+            if isinstance(column, pa.ChunkedArray):
+                column = column.chunk(0) if column.num_chunks else pa.array([], pa.string())
+            column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._codes[label] = (codes, column.dictionary.to_pylist())
+        return self._codes[label]
+
+    def _column(self, label: str) -> Any:
+        if label in self._table.column_names:
+            return self._table[label]
+        found = pc.map_lookup(self._table["labels"], pa.scalar(label), "first")
+        return pc.fill_null(found, "")
+
+    def number(self, name: str) -> Any:
+        """As floats; NaN for null."""
+        if name not in self._numbers:
+            column = pc.cast(self._table[name], pa.float64())
+            self._numbers[name] = pc.fill_null(column, np.nan).to_numpy()
+        return self._numbers[name]
+
+    def watched(self, rows: Indexes) -> Any:
+        """Whether the system of each row was polled the day before."""
+        codes, values = self.encoded("system")
+        return np.array([value in self._watched for value in values], bool)[codes[rows]]
+
+    def polled(self) -> set[str]:
+        _, rows = self.metrics_of({UP.name: 0})
+        return {name for (name,) in self.names(rows, ("system",))[1]}
+
+
+def read_months(
+    source: Source, kinds: Mapping[str, Kind], days: Sequence[date],
+    days_before: Sequence[date], progress: Progress = silent,
+) -> dict[str, tuple[Assets, Assets]]:  # fmt: skip
+    """By kind, its assets of this month and of the month before, seen in either."""
+    folds = {name: _Fold(kind, days_before, days) for name, kind in kinds.items()}
+    plain = [fold for fold in folds.values() if not fold.kind.extra]
+    labelled = [fold for fold in folds.values() if fold.kind.extra]
+    watched: set[str] = set()
+    yesterday = None
+    for month, day in _all_days(source, days_before, days):
+        if day.day == 1 or yesterday is None:
+            progress(f"reading {day:%B %Y}")
+        if yesterday != day - timedelta(days=1):
+            watched = set()
+        part = _read(source, day, plain, month is None, watched, [UP.name])
+        for fold in plain:
+            fold.add(part, month, day)
+        if labelled:
+            others = _read(source, day, labelled, month is None, watched)
+            for fold in labelled:
+                fold.add(others, month, day)
+        watched, yesterday = part.polled(), day
+    return {name: fold.finished() for name, fold in folds.items()}
+
+
+def _all_days(
+    source: Source, before: Sequence[date], days: Sequence[date]
+) -> Iterator[tuple[int | None, date]]:
+    first = min((*before, *days))
+    known = set(source.days())
+    for number in range(_WARM_UP, 0, -1):
+        if (day := first - timedelta(days=number)) in known:
+            yield None, day
+    yield from ((0, day) for day in before)
+    yield from ((1, day) for day in days)
+
+
+def _read(
+    source: Source, day: date, folds: Sequence[_Fold], warming: bool, watched: Collection[str],
+    more: Sequence[str] = (),
+) -> DayRows:  # fmt: skip
+    metrics = {*more, *(name for fold in folds for name in fold.rows)}
+    if warming:
+        metrics = {*more, *(metrics & APPEARING)}
+    columns = ["metric", *_SUBJECT, *_NUMBERS]
+    if any(fold.kind.extra for fold in folds):
+        columns.append("labels")
+    return DayRows(
+        source.table("daily", day, day, columns=columns, metrics=sorted(metrics)), watched
+    )
+
+
+def latest_labels(
+    source: Source, metric: Metric, assets: Assets, days: Sequence[date]
+) -> dict[Name, dict[str, str]]:
+    """The newest labels of an info series, by asset. Reads back from the newest day as far as needed."""
+    expected = {name for name, seen in zip(assets.names, assets.seen, strict=True) if seen}
+    found: dict[Name, dict[str, str]] = {}
+    columns = ["metric", *_SUBJECT, "labels", "last_hour"]
+    for day in reversed(days):
+        table = source.table("daily", day, day, columns=columns, metrics=[metric.name])
+        table = table.sort_by([("last_hour", "descending")])
+        codes, names = DayRows(table, ()).names(np.arange(len(table)), assets.labels)
+        firsts = np.unique(codes, return_index=True)[1] if len(codes) else codes
+        new = [row for row, name in zip(firsts.tolist(), names, strict=True) if name not in found]
+        labels = table["labels"].take(pa.array(new, pa.int64())).to_pylist()
+        for row, each in zip(new, labels, strict=True):
+            found[names[codes[row]]] = dict(each)
+        if expected <= found.keys():
+            break
+    return found
