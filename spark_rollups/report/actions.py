@@ -6,12 +6,13 @@ What is true at the end of the data and cannot wait is due today.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Level
+from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.current import CurrentState
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner, Owners
@@ -67,6 +68,7 @@ class _Context:
     owners: Owners
     stores: Stores
     today: date
+    growth: Mapping[Name, float]
 
 
 def actions_of(
@@ -75,7 +77,7 @@ def actions_of(
 ) -> tuple[Action, ...]:  # fmt: skip
     # A report that is made days after its newest data: what was due then is due now.
     recent = timedelta(0) <= made - facts.as_of <= timedelta(days=14)
-    context = _Context(facts, now, owners, stores, made if recent else facts.as_of)
+    context = _Context(facts, now, owners, stores, made if recent else facts.as_of, _growth(facts))
     needed = [each for each in findings if each.severity is not Severity.NOTE]
     made_of = [_action(context, group) for group in _causes(context, needed)]
     return tuple(sorted(made_of, key=_order))
@@ -112,7 +114,7 @@ def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> 
     if each.definition in _ACCOUNT_CODES:
         return ("account", account)
     if each.definition in _STREAM_CODES:
-        drives = account in accounts and _drives_account(context.facts, subject)
+        drives = account in accounts and _drives_account(context, subject)
         return ("account", account) if drives else ("stream", subject)
     if each.definition is codes.CONFIGURATION:
         return ("configuration", context.owners.of(subject))
@@ -123,18 +125,21 @@ def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> 
     return (each.code, subject.system)
 
 
-def _drives_account(facts: Facts, subject: Subject) -> bool:
+def _drives_account(context: _Context, subject: Subject) -> bool:
     """Whether the stream is at least half of the growth of its account."""
-    own = whole = 0.0
+    own = context.growth.get((subject.system, subject.account, subject.stream), 0.0)
+    whole = context.growth.get((subject.system, subject.account, ""), 0.0)
+    return whole <= 0 or own * _replicas(context.facts, subject) >= _DRIVES * whole
+
+
+def _growth(facts: Facts) -> dict[Name, float]:
+    """Bytes per day by system, account and stream; those of accounts have no stream."""
+    found: dict[Name, float] = {}
     for each in facts.forecasts:
-        if (each.system, each.account) != (subject.system, subject.account) or not each.is_bytes:
-            continue
-        if each.stream == subject.stream:
-            own = max(own, each.growth_per_day or 0.0)
-        elif not each.stream:
-            whole = max(whole, each.growth_per_day or 0.0)
-    replicas = _replicas(facts, subject)
-    return whole <= 0 or own * replicas >= _DRIVES * whole
+        if each.is_bytes and not each.server:
+            name = (each.system, each.account, each.stream)
+            found[name] = max(found.get(name, 0.0), each.growth_per_day or 0.0)
+    return found
 
 
 def _replicas(facts: Facts, subject: Subject) -> int:
@@ -276,13 +281,12 @@ def _largest_of(context: _Context, subject: Subject) -> tuple[str, ...]:
     """The streams that grow most in the account."""
     growing = sorted(
         (
-            (each.growth_per_day or 0.0, each.stream)
-            for each in context.facts.forecasts
-            if each.stream and each.limit_name == "bytes"
-            and (each.system, each.account) == (subject.system, subject.account)
+            (growth, name[2])
+            for name, growth in context.growth.items()
+            if name[2] and name[:2] == (subject.system, subject.account)
         ),
         reverse=True,
-    )  # fmt: skip
+    )
     return tuple(
         f"Stream {stream} grows by {fmt.bytes_text(growth)} a day."
         for growth, stream in growing[:2]

@@ -93,7 +93,24 @@ def _cell(value: Value) -> str:
 
 
 def json_text(report: Report) -> str:
-    return json.dumps(_report(report), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """A line for each action, finding and row: indentation takes ten times the CPU."""
+    parts = [f"{_json(key)}: {_lines(value)}" for key, value in _report(report).items()]
+    tables = [f"{_json(table.key)}: {_lines(_table(table))}" for table in report.tables()]
+    parts.append('"tables": {\n' + ",\n".join(tables) + "}")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _lines(value: Any) -> str:
+    """Lists have a line for each entry; of a table its rows."""
+    if isinstance(value, dict) and "rows" in value:
+        return "{" + ", ".join(f"{_json(key)}: {_lines(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(map(_json, value)) + "]"
+    return _json(value)
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -112,7 +129,6 @@ def _report(report: Report) -> dict[str, Any]:
         },
         "actions": [action_values(action) for action in report.actions],
         "findings": [_finding(finding) for finding in report.findings],
-        "tables": {table.key: _table(table) for table in report.tables()},
     }
 
 

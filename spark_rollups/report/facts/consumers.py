@@ -79,7 +79,8 @@ def seconds_by_state(
     result = {name: np.zeros((len(assets), number)) for name, number in states.items()}
     columns = ["metric", *assets.labels, "value", "seconds"]
     for day in days:
-        part = DayRows(source.table("states", day, day, columns=columns, metrics=list(states)), ())
+        table = source.table("states", day, day, columns, list(states), encoded=True)
+        part = DayRows(table, ())
         for name, number in states.items():
             rows = part.metrics_of({name: 0})[1]
             at, values = part.positions(rows, assets), part.number("value")[rows]
@@ -138,7 +139,7 @@ def _usual_lag(facts: Facts) -> Floats:
     levels = np.full((len(now), len(facts.days)), np.nan)
     columns = ["metric", *now.labels, "p95"]
     for number, day in enumerate(facts.days):
-        table = facts.source.table("quantiles", day, day, columns=columns, metrics=[metric])
+        table = facts.source.table("quantiles", day, day, columns, [metric], encoded=True)
         part = DayRows(table, ())
         at = part.positions(np.arange(len(table)), now)
         levels[at[at >= 0], number] = part.number("p95")[at >= 0]

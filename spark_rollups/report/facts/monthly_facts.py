@@ -139,6 +139,7 @@ class Facts:
     accounts: Pair
     systems: Pair
     others: Mapping[str, Pair]  # of the other names in KINDS
+    only_system: str  # "" if there are several
     forecasts_as_of: date | None
     forecasts: tuple[Forecast, ...]
     forecasts_before: tuple[Forecast, ...]  # of the snapshot at the end of the month before
@@ -167,12 +168,9 @@ class Facts:
 
     def path(self, parts: Sequence[str]) -> str:
         """The parents of an asset, joined by slashes; omits the system if there is only one."""
-        alone = tuple(parts[:1]) == self._only_system()
-        return " / ".join(filter(None, parts[1:] if alone else parts))
-
-    def _only_system(self) -> tuple[str, ...]:
-        names = {name[0] for pair in (self.systems, self.streams) for name in pair.now.names}
-        return tuple(names) if len(names) == 1 else ()
+        return " / ".join(
+            filter(None, parts[1:] if parts[:1] and parts[0] == self.only_system else parts)
+        )
 
     def source_line(self, tables: Sequence[str]) -> str:
         """Where numbers come from, like "daily, 16 of 30 days"."""
@@ -201,6 +199,7 @@ def read_facts(
     found = read_months(source, KINDS, days, before, progress)
     pairs = {name: Pair(*pair) for name, pair in found.items()}
     streams, servers = pairs["streams"], pairs["servers"]
+    systems = {name[0] for pair in (pairs["systems"], streams) for name in pair.now.names}
     as_of = newest_snapshot(source, month.last)
     as_of = as_of if as_of is not None and as_of >= month.first else None
     as_of_before = newest_snapshot(source, month.before.last)
@@ -218,6 +217,7 @@ def read_facts(
         accounts=pairs.pop("accounts"),
         systems=pairs.pop("systems"),
         others=pairs,
+        only_system=next(iter(systems)) if len(systems) == 1 else "",
         forecasts_as_of=as_of,
         forecasts=tuple(forecasts_of(source, as_of)),
         forecasts_before=tuple(forecasts_of(source, as_of_before)),

@@ -23,6 +23,7 @@ from spark_rollups.report.progress import Progress, silent
 
 _NUMBERS = ("count", "hours", "min", "max", "sum", "first", "last", "increase")
 _WARM_UP = 7  # days before the first: series seen there have not just appeared
+_PROGRESS_DAYS = 10  # between two lines
 _SUBJECT = ("system", "account", "stream", "consumer", "server")
 # How the days of a series add up; unknown before the first day.
 _FOLDS: Mapping[str, Any] = {
@@ -138,8 +139,8 @@ class _Fold:
         before, now = (
             Assets(
                 labels, names, tuple(month.days), self.rows,
-                {name: array[:, order] for name, array in month.numbers.items()},
-                {key: array[:, order].T for key, array in month.by_day.items()},
+                {name: month.numbers.pop(name)[:, order] for name in list(month.numbers)},
+                {key: month.by_day.pop(key)[:, order].T for key in list(month.by_day)},
             )
             for month in self.months
         )  # fmt: skip
@@ -226,24 +227,31 @@ def read_months(
 ) -> dict[str, tuple[Assets, Assets]]:  # fmt: skip
     """By kind, its assets of this month and of the month before, seen in either."""
     folds = {name: _Fold(kind, days_before, days) for name, kind in kinds.items()}
-    plain = [fold for fold in folds.values() if not fold.kind.extra]
-    labelled = [fold for fold in folds.values() if fold.kind.extra]
     watched: set[str] = set()
     yesterday = None
-    for month, day in _all_days(source, days_before, days):
-        if day.day == 1 or yesterday is None:
-            progress(f"reading {day:%B %Y}")
-        if yesterday != day - timedelta(days=1):
-            watched = set()
-        part = _read(source, day, plain, month is None, watched, [UP.name])
-        for fold in plain:
+    wanted = list(_all_days(source, days_before, days))
+    for number, (month, day) in enumerate(wanted):
+        if number % _PROGRESS_DAYS == 0:
+            progress(f"reading daily of {day}, day {number + 1} of {len(wanted)}")
+        known = watched if yesterday == day - timedelta(days=1) else set()
+        watched, yesterday = _add_day(source, list(folds.values()), month, day, known), day
+    return {name: folds.pop(name).finished() for name in kinds}
+
+
+def _add_day(
+    source: Source, folds: Sequence[_Fold], month: int | None, day: date, watched: set[str]
+) -> set[str]:
+    """Returns the systems that were polled on this day. Labels are read only where they count."""
+    polled: set[str] = set()
+    for labelled in (False, True):
+        chosen = [fold for fold in folds if bool(fold.kind.extra) is labelled]
+        if not chosen:
+            continue
+        part = _read(source, day, chosen, month is None, watched)
+        for fold in chosen:
             fold.add(part, month, day)
-        if labelled:
-            others = _read(source, day, labelled, month is None, watched)
-            for fold in labelled:
-                fold.add(others, month, day)
-        watched, yesterday = part.polled(), day
-    return {name: fold.finished() for name, fold in folds.items()}
+        polled |= part.polled()
+    return polled
 
 
 def _all_days(
@@ -259,18 +267,15 @@ def _all_days(
 
 
 def _read(
-    source: Source, day: date, folds: Sequence[_Fold], warming: bool, watched: Collection[str],
-    more: Sequence[str] = (),
-) -> DayRows:  # fmt: skip
-    metrics = {*more, *(name for fold in folds for name in fold.rows)}
-    if warming:
-        metrics = {*more, *(metrics & APPEARING)}
+    source: Source, day: date, folds: Sequence[_Fold], warming: bool, watched: Collection[str]
+) -> DayRows:
+    metrics = {name for fold in folds for name in fold.rows}
+    metrics = {UP.name, *(metrics & APPEARING if warming else metrics)}
     columns = ["metric", *_SUBJECT, *_NUMBERS]
     if any(fold.kind.extra for fold in folds):
         columns.append("labels")
-    return DayRows(
-        source.table("daily", day, day, columns=columns, metrics=sorted(metrics)), watched
-    )
+    table = source.table("daily", day, day, columns, sorted(metrics), encoded=True)
+    return DayRows(table, watched)
 
 
 def latest_labels(

@@ -41,13 +41,15 @@ class Growth:
         return len(self.points) > 1
 
     def at(self, days: float) -> float:
-        points = self.points
-        if len(points) < 2 or days <= points[-1][0]:
-            return float(
-                np.interp(days, [day for day, _ in points], [level for _, level in points])
-            )
-        (before, low), (last, high) = points[-2:]
-        return high + (high - low) / (last - before) * (days - last)
+        return float(self.levels(np.array([days]))[0])
+
+    def levels(self, days: Floats) -> Floats:
+        known, levels = np.array(self.points).T
+        inside: Floats = np.interp(days, known, levels)
+        if len(known) < 2:
+            return inside
+        slope = (levels[-1] - levels[-2]) / (known[-1] - known[-2])
+        return np.where(days > known[-1], levels[-1] + slope * (days - known[-1]), inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,12 @@ class Store:
         self, as_of: date, factor: float = 1.0, added: Sequence[Growth] = ()
     ) -> date | None:
         """The first day with the limit reached, with growth times a factor and added levels."""
-        for days in range(HORIZON_DAYS + 1):
-            level = self.used + factor * (self.growth.at(days) - self.used)
-            if level + sum(each.at(days) for each in added) >= self.limit:
-                return as_of + timedelta(days=days)
-        return None
+        days = np.arange(HORIZON_DAYS + 1.0)
+        level = self.used + factor * (self.growth.levels(days) - self.used)
+        for each in added:
+            level = level + each.levels(days)
+        full = np.flatnonzero(level >= self.limit)
+        return as_of + timedelta(days=int(full[0])) if len(full) else None
 
 
 @dataclass(frozen=True, slots=True)

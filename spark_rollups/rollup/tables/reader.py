@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -22,10 +22,14 @@ from spark_rollups.rollup.tables.delta_notes import (
 from spark_rollups.rollup.tables.schemas import (
     DAY_TABLES,
     SNAPSHOT_TABLES,
+    SUBJECT_LABELS,
     TABLES,
     partition_of,
 )
 from streamgauge.rollup_format import ROLLUP_FORMAT
+
+_BATCH_ROWS: Final = 32_768
+_NAMES: Final = ("metric", *SUBJECT_LABELS)
 
 
 class Rollups:
@@ -34,6 +38,7 @@ class Rollups:
     def __init__(self, root: Root, note: dict[str, Any]) -> None:
         self.root, self.note = root, note
         self._versions: dict[str, TableVersion] = {}
+        self._hours: dict[date, int] = {}
 
     def version(self, table: str) -> TableVersion:
         if table not in TABLES:
@@ -61,18 +66,10 @@ class Rollups:
 
     def hours(self, day: date) -> int:
         """Bit n is set if hour n (UTC) has data; 0 for a missing day."""
-        return self._hours.get(day, 0)
-
-    @cached_property
-    def _hours(self) -> dict[date, int]:
-        found = self._read("daily", self.version("daily").files, ["day", "hour_bits"], None)
-        grouped: dict[date, int] = {}
-        days, firsts = np.unique(found["day"].cast(pa.int32()).to_numpy(), return_inverse=True)
-        bits = np.zeros(len(days), np.int64)
-        np.bitwise_or.at(bits, firsts, found["hour_bits"].to_numpy().astype(np.int64))
-        for day, mask in zip(days.tolist(), bits.tolist(), strict=True):
-            grouped[date.fromordinal(day + date(1970, 1, 1).toordinal())] = mask
-        return grouped
+        if day not in self._hours:
+            bits = self.table("daily", day, day, columns=["hour_bits"])["hour_bits"].to_numpy()
+            self._hours[day] = int(np.bitwise_or.reduce(bits)) if len(bits) else 0
+        return self._hours[day]
 
     def rows(self, table: str, first_day: date, last_day: date) -> int:
         """From the log, without reading files."""
@@ -85,13 +82,14 @@ class Rollups:
         last_day: date,
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
+        encoded: bool = False,
     ) -> pa.Table:
-        """The rows of these days, both included."""
+        """The rows of these days, both included; `encoded` leaves texts as dictionaries."""
         if name not in DAY_TABLES:
             raise RollupError(f"unknown table {name}; the tables are {', '.join(DAY_TABLES)}")
         low, high = first_day.isoformat(), last_day.isoformat()
         files = [file for file in self.version(name).files if low <= file.partition <= high]
-        return self._read(name, files, columns, metrics)
+        return self._read(name, files, columns, metrics, encoded)
 
     def snapshot_days(self) -> list[date]:
         """Days with a snapshot of forecasts and trends, oldest first."""
@@ -116,27 +114,72 @@ class Rollups:
         files: Sequence[TableFile],
         columns: Sequence[str] | None,
         metrics: Collection[str] | None,
+        encoded: bool = False,
     ) -> pa.Table:
         schema, partition = TABLES[name], partition_of(name)
         wanted = schema if columns is None else pa.schema([schema.field(each) for each in columns])
-        chosen = (
-            None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
-        )
-        parts = [self._part(file, wanted, partition, chosen) for file in files]
+        if encoded:
+            wanted = pa.schema([_encoded(field) for field in wanted])
+        parts = [self._part(file, wanted, partition, metrics) for file in files]
         return pa.concat_tables([wanted.empty_table(), *parts])
 
-    def _part(self, file: TableFile, wanted: Any, partition: str, chosen: Any) -> pa.Table:
+    def _part(
+        self, file: TableFile, wanted: Any, partition: str, metrics: Collection[str] | None
+    ) -> pa.Table:
         """The partition column is in the log, not in the file."""
         stored = [name for name in wanted.names if name != partition]
-        with self.root.named_errors("read", file.path):
-            found = pq.read_table(
-                self.root.at(file.path), filesystem=self.root.files, columns=stored,
-                filters=chosen, partitioning=None,
-            )  # fmt: skip
+        with (
+            self.root.named_errors("read", file.path),
+            self.root.files.open_input_file(self.root.at(file.path)) as opened,
+        ):
+            found = _rows_of(opened, stored, metrics)
         if partition in wanted.names:
             day = pa.scalar(date.fromisoformat(file.partition), pa.date32())
             found = found.append_column(partition, pa.repeat(day, found.num_rows))
         return found.select(wanted.names).cast(wanted)
+
+
+def _rows_of(opened: Any, columns: Sequence[str], metrics: Collection[str] | None) -> pa.Table:
+    """Filters batch by batch: a whole file of a large system takes hundreds of megabytes."""
+    read = list(dict.fromkeys((*columns, *(("metric",) if metrics is not None else ()))))
+    file = pq.ParquetFile(opened, read_dictionary=[each for each in read if each in _NAMES])
+    if metrics is None:
+        return file.read(columns=read)
+    wanted = pa.array(list(metrics), pa.string())
+    kept = []
+    for batch in file.iter_batches(
+        _BATCH_ROWS, _row_groups(file, metrics), read, use_threads=False
+    ):
+        codes = batch.column("metric")
+        rows = batch.filter(pc.is_in(codes.dictionary, wanted).take(codes.indices))
+        if rows.num_rows:
+            kept.append(rows)
+    schema = kept[0].schema if kept else file.schema_arrow
+    return pa.Table.from_batches(kept, schema).select(list(columns))
+
+
+def _row_groups(file: Any, metrics: Collection[str]) -> list[int]:
+    """Those that may have one of the metrics: rows are sorted by metric."""
+    first = file.metadata.row_group(0) if file.num_row_groups else None
+    place = (
+        next(n for n in range(first.num_columns) if first.column(n).path_in_schema == "metric")
+        if first
+        else 0
+    )
+    found = []
+    for number in range(file.num_row_groups):
+        known = file.metadata.row_group(number).column(place).statistics
+        if known is None or not known.has_min_max or any(
+            known.min <= metric <= known.max for metric in metrics
+        ):  # fmt: skip
+            found.append(number)
+    return found
+
+
+def _encoded(field: Any) -> Any:
+    if field.type != pa.string():
+        return field
+    return pa.field(field.name, pa.dictionary(pa.int32(), pa.string()))
 
 
 def open_rollups(path: str) -> Rollups:

@@ -140,6 +140,7 @@ class LiteralRollups:
         last_day: date,
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
+        encoded: bool = False,
     ) -> Any:
         days = [day for day in self._days_of(name, metrics) if first_day <= day <= last_day]
         parts = [self._days_of(name, metrics)[day] for day in days]

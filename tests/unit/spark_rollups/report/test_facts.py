@@ -112,10 +112,13 @@ def test_every_day_is_read_once() -> None:
     read: list[tuple[str, date, bool]] = []
 
     class Counted(LiteralRollups):
-        def table(self, name: str, first_day: date, last_day: date, **rest: Any) -> Any:
+        def table(
+            self, name: str, first_day: date, last_day: date, columns: Any = None, *rest: Any,
+            **named: Any,
+        ) -> Any:  # fmt: skip
             assert first_day == last_day
-            read.append((name, first_day, "labels" in rest["columns"]))
-            return super().table(name, first_day, last_day, **rest)
+            read.append((name, first_day, "labels" in columns))
+            return super().table(name, first_day, last_day, columns, *rest, **named)
 
     rollups = Counted()
     rollups.gauge(c.UP, BOTH, 1)
