@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
@@ -19,7 +19,7 @@ from spark_rollups.report.facts.owners import Owner, Owners
 from spark_rollups.report.facts.stores import Store, Stores
 from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
+from spark_rollups.report.findings.finding import LEVELS, Finding, Severity, by_urgency
 from spark_rollups.report.scenarios import full_text
 
 _TOGETHER = timedelta(days=14)  # servers that fill within this time have one cause
@@ -81,6 +81,17 @@ def actions_of(
     needed = [each for each in findings if each.severity is not Severity.NOTE]
     made_of = [_action(context, group) for group in _causes(context, needed)]
     return tuple(sorted(made_of, key=_order))
+
+
+def with_dates_and_owners(
+    findings: Sequence[Finding], actions: Sequence[Action], owners: Owners, as_of: date
+) -> tuple[Finding, ...]:
+    """A finding has the date of its action: the page names one date for one thing."""
+    due = {id(each): action.by or as_of for action in actions for each in action.findings}
+    return by_urgency(
+        replace(each, by=due.get(id(each), each.by), owner=owners.of(each.subject).name)
+        for each in findings
+    )
 
 
 def _order(action: Action) -> tuple[date, int, float, str, tuple[str, ...]]:
@@ -210,6 +221,9 @@ def _due(context: _Context, group: Sequence[Finding]) -> tuple[date | None, str]
         lag = context.now.lag[index]
         behind = f", {fmt.span(float(lag))} behind" if lag > 0 else ""
         return None, f"On {as_of}: {context.now.text(index)}{behind}. {group[0].summary}"
+    if index is not None and (day := context.now.last_loss[index]) is not None:
+        over = f"The last loss was on {fmt.day(day)}; publishers and backups have them only for a while."
+        return None, f"{group[0].summary} {over}"
     by = min((each.by for each in group if each.by is not None), default=None)
     if index is not None and by is not None and context.now.is_bad(index):
         by = min(by, context.facts.as_of + _SOON)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from alerts import thresholds as t
 from alerts.quantity import Threshold
-from spark_rollups.report.actions import actions_of
+from spark_rollups.report.actions import actions_of, with_dates_and_owners
 from spark_rollups.report.chapters.abandoned_messages import abandoned_chapter
 from spark_rollups.report.chapters.capacity import capacity_chapter
 from spark_rollups.report.chapters.changes import changes_chapter
@@ -59,7 +59,7 @@ from spark_rollups.report.sparklines import with_sparklines
 # The tables that each table of the report is made from; `daily` unless it is here.
 _SOURCES = {
     "limits": ("forecasts",), "scenarios": ("forecasts", "daily"), "trends": ("trends",),
-    "consumers": ("daily", "states", "quantiles"), "states": ("states",),
+    "consumers": ("daily", "states", "quantiles"), "verdicts": ("states",), "conditions": ("states",),
     "backtest": ("forecasts",), "forecast_check": ("forecasts", "daily"),
 }  # fmt: skip
 _FIGURE_SOURCES = {
@@ -101,6 +101,7 @@ def build_report(
         ]
     )
     actions = actions_of(facts, findings, current, owners, stores, made.date())
+    findings = with_dates_and_owners(findings, actions, owners, facts.as_of)
     progress("writing chapters")
     front = front_page(facts, consumers, findings, actions)
     all_owners = owned_assets(facts, owners)

@@ -17,8 +17,8 @@ from spark_rollups.report.model import Column, Report, Table
 REPORT_FORMAT = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of formulas in spreadsheets
 _FINDING_COLUMNS = (
-    "code", "severity", "system", "account", "stream", "consumer", "server", "by", "summary", "evidence",
-    "remedy", "commands",
+    "code", "severity", "system", "account", "stream", "consumer", "server", "owner", "by", "summary",
+    "evidence", "remedy", "commands",
 )  # fmt: skip
 _ACTION_COLUMNS = (
     "by", "severity", "what", "where", "team", "owner", "why", "otherwise", "checked", "commands", "findings",
@@ -46,7 +46,7 @@ def _finding_cells(finding: Finding) -> list[str]:
     subject = finding.subject
     values: tuple[Value, ...] = (
         finding.code, finding.severity.value, subject.system, subject.account, subject.stream,
-        subject.consumer, subject.server, finding.by, finding.summary, evidence,
+        subject.consumer, subject.server, finding.owner, finding.by, finding.summary, evidence,
         finding.definition.remedy, "\n".join(finding.commands),
     )  # fmt: skip
     return [_cell(value) for value in values]
@@ -140,6 +140,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "subject": {name: value for name, value in subject.items() if value},
         "summary": clean(finding.summary),
         "evidence": {each.name: _plain(each.value) for each in finding.evidence},
+        "owner": finding.owner or None,
         "by": None if finding.by is None else finding.by.isoformat(),
         "why": finding.definition.why,
         "remedy": finding.definition.remedy,

@@ -34,6 +34,7 @@ class Page:
     actions: int = 7  # on the first page
     cards: int = 40  # in the chapter on actions
     subjects: int = 10  # per finding
+    owners: int = 12  # in the chapter on findings
     narrow: int = 8  # rows on a phone; report.css hides the others
 
 
@@ -64,6 +65,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "by_code": _by_code,
+        "by_owner": _by_owner,
         "capital": fmt.capital,
         "clean": clean,
         "commands": _commands,
@@ -104,6 +106,14 @@ def _by_code(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         codes.setdefault(finding.code, []).append(finding)
     return list(codes.values())
+
+
+def _by_owner(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Findings come by urgency, so the owner with the most urgent one is first; none is last."""
+    owners: dict[str, list[Finding]] = {}
+    for finding in findings:
+        owners.setdefault(finding.owner, []).append(finding)
+    return sorted(owners.items(), key=lambda each: not each[0])
 
 
 def _commands(group: Sequence[Finding]) -> list[str]:

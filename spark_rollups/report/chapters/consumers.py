@@ -11,8 +11,10 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.charts.figure_data import Name, ShareRow, Shares
+from spark_rollups.report.facts.arithmetic import known
 from spark_rollups.report.facts.assets import Assets, Statistic
 from spark_rollups.report.facts.consumers import (
+    HEALTHY,
     ConsumerMonth,
     main_cause,
     not_well,
@@ -20,7 +22,7 @@ from spark_rollups.report.facts.consumers import (
     worst_state,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
+from spark_rollups.report.model import Chapter, Column, Row, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 _SHOWN = 10
@@ -32,7 +34,7 @@ def consumers_chapter(facts: Facts, month: ConsumerMonth) -> Chapter:
         "consumers",
         "Consumers",
         tuple(_sentences(facts, month)),
-        (_table(facts, month), _verdict_table(facts, month)),
+        (_table(facts, month), _verdict_table(facts, month), _condition_table(facts, month)),
         tuple(figures),
     )
 
@@ -137,6 +139,26 @@ def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
     )  # fmt: skip
 
 
+def _condition_table(facts: Facts, month: ConsumerMonth) -> Table:
+    names = facts.consumers.now.names
+    return Table(
+        "conditions",
+        "How long conditions held",
+        identity(facts.consumers.now.labels),
+        (
+            Column("condition", "Condition"),
+            Column("seconds", "Held", Kind.SECONDS),
+            Column("share", "Share", Kind.SHARE, "of the time in which the consumer was watched"),
+        ),
+        [
+            Row((*names[each.consumer], each.condition, each.seconds, known(each.share)))
+            for each in month.conditions
+        ],
+        note="Several conditions may hold at once; the verdict names the gravest.",
+        empty="No condition held, or none was recorded.",
+    )
+
+
 def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
     now = facts.consumers.now
     known = np.flatnonzero(month.verdicts.any(axis=1) & (month.not_well > 0))
@@ -154,6 +176,7 @@ def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
         f"The {len(rows)} consumers that were not well for the largest share of the month.",
         tuple(c.VERDICTS),
         tuple(f"verdict-{index}" for index in range(len(c.VERDICTS))),
+        tuple(index for index, verdict in enumerate(c.VERDICTS) if verdict in HEALTHY),
         rows,
     )
 

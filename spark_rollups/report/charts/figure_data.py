@@ -70,6 +70,7 @@ class Shares:
     caption: str
     labels: tuple[str, ...]
     classes: tuple[str, ...]  # CSS class of each label
+    well: tuple[int, ...]  # labels that need no action
     rows: tuple[ShareRow, ...]
 
 

@@ -188,7 +188,7 @@ def _share_row(figure: Shares, row: ShareRow) -> str:
         for index, share in enumerate(row.shares)
         if share > 0
     )
-    bad = 1 - sum(row.shares[:3])
+    bad = 1 - sum(row.shares[index] for index in figure.well)
     return _row(row.name, "".join(parts), f"{fmt.share(max(bad, 0.0))} not well", spoken)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided, total
-from spark_rollups.report.facts.assets import Assets, Floats, Mask, Source, Statistic
+from spark_rollups.report.facts.assets import Assets, Floats, Mask, Name, Source, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.reading import DayRows
 
@@ -20,6 +22,16 @@ NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not i
 
 _CAUSES = ("", "acked too late", "nak", "no ack", "few messages in a loop")
 _STATES = {c.CONSUMER_VERDICT.name: len(c.VERDICTS), c.CONSUMER_REDELIVERY_CAUSE.name: len(_CAUSES)}
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTime:
+    """How long a condition of a consumer held in the month."""
+
+    consumer: int
+    condition: str
+    seconds: float
+    share: float  # of the time in which the consumer was watched; NaN if that is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class ConsumerMonth:
     verdicts: NDArray[np.float64]  # seconds; one column per verdict
     verdicts_before: NDArray[np.float64]
     causes: NDArray[np.float64]
+    conditions: list[ConditionTime]
 
     @property
     def not_well(self) -> Floats:
@@ -63,6 +76,7 @@ def consumer_month(facts: Facts) -> ConsumerMonth:
         verdicts=states[c.CONSUMER_VERDICT.name],
         verdicts_before=states_before[c.CONSUMER_VERDICT.name],
         causes=states[c.CONSUMER_REDELIVERY_CAUSE.name],
+        conditions=_conditions(facts, states[c.CONSUMER_VERDICT.name].sum(axis=1)),
     )
 
 
@@ -91,6 +105,28 @@ def seconds_by_state(
                 part.number("seconds")[rows][valid],
             )
     return result
+
+
+def _conditions(facts: Facts, watched: Floats) -> list[ConditionTime]:
+    """Longest first. Watched is the time with a verdict, else the known time of the rows."""
+    now, held, known = facts.consumers.now, Counter[Name](), Counter[Name]()
+    columns = ["metric", *now.labels, "labels", "seconds", "known_seconds"]
+    metric = [c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS.name]
+    for day in facts.days:
+        part = DayRows(facts.source.table("states", day, day, columns, metric, encoded=True), ())
+        rows = np.arange(len(part))
+        codes, names = part.names(rows, (*now.labels, "condition"))
+        for times, column in ((held, "seconds"), (known, "known_seconds")):
+            sums = np.bincount(codes, np.nan_to_num(part.number(column)), len(names))
+            times.update(dict(zip(names, sums.tolist(), strict=True)))
+    found = []
+    for name, seconds in held.items():
+        index = now.position(name[:-1])
+        if index is not None:
+            whole = float(watched[index]) or known[name]
+            share = min(seconds / whole, 1.0) if whole else math.nan
+            found.append(ConditionTime(index, name[-1].replace("_", " "), seconds, share))
+    return sorted(found, key=lambda each: (-each.seconds, each.consumer, each.condition))
 
 
 def shares_of(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class CurrentState:
     lag: Floats
     growing: Mask  # the lag is long and was longer each day
     losing: Mask  # messages were lost on the newest day or the day before
+    last_loss: list[date | None]  # the newest day of the month with a loss
 
     def is_urgent(self, index: int) -> bool:
         return bool(self.losing[index] or self.growing[index]) or self.verdict[index] in STUCK
@@ -35,9 +36,10 @@ class CurrentState:
         return self.verdict[index] not in ("", *HEALTHY)
 
     def urgency(self, index: int) -> float:
-        """Loss first, then the longest lag."""
-        lag = float(np.nan_to_num(self.lag[index]))
-        return math.inf if self.losing[index] else lag
+        """Loss first, then the longest lag, then losses that are over."""
+        if self.losing[index]:
+            return math.inf
+        return float(np.nan_to_num(self.lag[index])) if self.is_urgent(index) else -1.0
 
     def text(self, index: int) -> str:
         """What is true at the end; "" if nothing is wrong."""
@@ -62,8 +64,11 @@ def current_state(facts: Facts) -> CurrentState:
     recent = np.array([day > facts.as_of - _LOOK_BACK for day in facts.days])
     lags = now.daily(c.CONSUMER_LAG_SECONDS, "last")[:, recent]
     growing = np.array([_rises(levels) for levels in lags], bool) & (lag >= LONG_LAG)
-    lost = now.daily(c.CONSUMER_LOST_MESSAGES, "increase")[:, recent][:, -2:]
-    return CurrentState(verdict, lag, growing, (lost > 0).any(axis=1))
+    lost = now.daily(c.CONSUMER_LOST_MESSAGES, "increase") > 0
+    newest = np.where(lost.any(axis=1), lost.shape[1] - 1 - lost[:, ::-1].argmax(axis=1), -1)
+    last_loss = [facts.days[day] if day >= 0 else None for day in newest.tolist()]
+    losing = lost[:, recent][:, -2:].any(axis=1)
+    return CurrentState(verdict, lag, growing, losing, last_loss)
 
 
 def _rises(levels: Floats) -> bool:

@@ -162,6 +162,9 @@ class DayRows:
         self._codes: dict[str, tuple[Indexes, list[str]]] = {}
         self._numbers: dict[str, Any] = {}
 
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
     def metrics_of(self, wanted: Mapping[str, int]) -> tuple[Indexes, Indexes]:
         """The number of the metric of each row, -1 for others; and the rows with one."""
         codes, values = self.encoded("metric")

@@ -43,6 +43,7 @@ from spark_rollups.report.findings.finding import (
 NOT_WELL_SHARE = 0.05  # of the time: a day and a half per month
 WORSE_FACTOR = 2.0  # a lag that at least doubled is worse
 WORSE_LEAST = 600.0  # seconds; a shorter lag is no finding
+_CONDITIONS = 3  # in the evidence, the longest
 _EPHEMERAL = "_ephemeral"  # the aggregated row of ephemeral consumers has no configuration
 
 
@@ -183,6 +184,10 @@ def _redelivery(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[
 def _not_well(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
     states, share = worst_state(month.verdicts), month.not_well
     before = not_well(month.verdicts_before)
+    conditions: dict[int, list[Evidence]] = {}
+    for each in month.conditions:
+        evidence = Evidence(each.condition, known(each.share), Kind.SHARE)
+        conditions.setdefault(each.consumer, []).append(evidence)
     for index in np.flatnonzero(share >= NOT_WELL_SHARE).tolist():
         summary = (
             f"{_called(facts, index)} was not well for {fmt.share(float(share[index]))} of the time, mostly: "
@@ -192,6 +197,7 @@ def _not_well(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
             Evidence("not well", float(share[index]), Kind.SHARE),
             Evidence("the month before", known(before[index]), Kind.SHARE),
             Evidence("mostly", states[index]),
+            *conditions.get(index, [])[:_CONDITIONS],
         ]
         yield _finding(
             facts, codes.NOT_WELL, Severity.WARNING, index, summary, evidence, float(share[index])

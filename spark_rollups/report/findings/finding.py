@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -75,6 +75,7 @@ class Finding:
     commands: tuple[str, ...]  # quoted for a shell
     weight: float = 0.0  # within a severity the largest weight comes first
     advice: Advice | None = None  # of a stream's limit
+    owner: str = ""  # team or person; "" without one
 
     @property
     def code(self) -> str:
@@ -118,7 +119,7 @@ def _fields(command: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(command) if name}
 
 
-def by_urgency(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def by_urgency(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """By severity, then by date, then by weight, then by name."""
 
     def order(finding: Finding) -> tuple[int, date, float, str, tuple[str, ...]]:

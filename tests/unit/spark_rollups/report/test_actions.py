@@ -195,3 +195,42 @@ def test_a_month_with_half_the_days_is_not_better_by_its_worst_value() -> None:
     assert {table.source for table in report.tables() if table.key == "streams"} == {
         "daily, 15 of 30 days"
     }
+
+
+def test_lost_messages_are_due_today_even_when_the_loss_is_over() -> None:
+    rollups = healthy()
+    without(rollups, c.CONSUMER_LOST_MESSAGES)
+    rollups.counter(
+        c.CONSUMER_LOST_MESSAGES, BOTH, lambda day: 900.0 if day in (35, 36) else 0.0, **CONSUMER
+    )
+    behind(rollups, growing=False, verdict=0)
+    report = report_of(rollups)
+    (lost,) = [each for each in report.actions if each.code == "CON-MESSAGES-LOST"]
+    assert lost.by is None
+    assert lost.why.replace("\u00a0", " ") == (
+        "At least 1,800 messages were removed by limits before consumer billing of ORDERS got them. "
+        "The last loss was on 6 Nov 2026; publishers and backups have them only for a while."
+    )
+    (finding,) = [each for each in report.findings if each.code == "CON-MESSAGES-LOST"]
+    assert finding.by == LAST
+
+
+def test_who_loses_now_comes_before_who_lost() -> None:
+    rollups = healthy()
+    for name, lost_on in (("after", 35), ("losing", 60)):
+        consumer = {**STREAM, "consumer": name}
+        rollups.gauge(c.CONSUMER_UP, BOTH, 1, **consumer)
+        rises = {lost_on: 10.0}
+        rollups.counter(
+            c.CONSUMER_LOST_MESSAGES, BOTH, lambda day, rises=rises: rises.get(day, 0.0), **consumer
+        )
+    assert [each.findings[0].subject.consumer for each in actions(rollups)] == ["losing", "after"]
+
+
+def test_a_finding_has_the_date_of_its_action() -> None:
+    rollups = healthy()
+    behind(rollups, growing=True)
+    report = report_of(rollups)
+    dates = {each.by for each in report.findings if each.subject.consumer == "billing"}
+    assert report.actions[0].by is None
+    assert dates == {LAST}

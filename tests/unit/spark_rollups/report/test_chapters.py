@@ -456,3 +456,31 @@ def test_two_systems_are_kept_apart() -> None:
     (strip,) = chapter(report, "data-quality").figures
     assert isinstance(strip, DayStrip)
     assert [row.name.text for row in strip.rows] == ["any data", "prod", "test"]
+
+
+def conditions(rollups: LiteralRollups, condition: str, held: float, known: float | None) -> None:
+    rollups.states(
+        c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, NOVEMBER[:10], {1: held}, **CONSUMER
+    )
+    for row in rollups.rows["states"]:
+        if row["metric"] == c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS.name and not row["labels"]:
+            row["labels"], row["known_seconds"] = [("condition", condition)], known
+
+
+def test_conditions_are_shares_of_the_watched_time() -> None:
+    rollups = healthy()  # has a verdict for a whole day on each day
+    conditions(rollups, "ack_pending_full", 8_640, 86_400)
+    conditions(rollups, "stalled", 864, 86_400)
+    rows = rows_of(report_of(rollups), "conditions")
+    assert [(row["condition"], row["seconds"], row["share"]) for row in rows] == [
+        ("ack pending full", 86_400, pytest.approx(1 / 30)),
+        ("stalled", 8_640, pytest.approx(1 / 300)),
+    ]
+
+
+def test_the_share_of_a_condition_is_unknown_where_its_consumer_was_not_watched() -> None:
+    rollups = healthy()
+    rollups.rows["states"].clear()
+    conditions(rollups, "stalled", 864, None)
+    (row,) = rows_of(report_of(rollups), "conditions")
+    assert (row["seconds"], row["share"]) == (8_640, None)

@@ -13,6 +13,8 @@ import pytest
 from support.rollups.literal_rollups import LiteralRollups
 from support.rollups.report_month import (
     CONSUMER,
+    MADE,
+    MONTH,
     NOVEMBER,
     STREAM,
     healthy,
@@ -21,6 +23,7 @@ from support.rollups.report_month import (
 )
 
 from exporter import catalog as c
+from spark_rollups.report.build import build_report
 from spark_rollups.report.charts.fan_chart import draw_fan
 from spark_rollups.report.charts.figure_data import Fan, Name
 from spark_rollups.report.charts.markup import clean, escaped
@@ -29,6 +32,7 @@ from spark_rollups.report.facts.forecasts import ExpectedLevel
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Column, Report, Row, Table
 from spark_rollups.report.render import html_report
+from spark_rollups.report.settings import OwnerRule, ReportSettings
 from spark_rollups.rollup.tables.reader import open_rollups
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202egnp.exe\x00"
@@ -298,3 +302,17 @@ def test_an_invalid_number_of_rows_is_an_error(
         main(["--rollups", "x", "--month", "2026-11", "--out", "y", "--rows", rows])
     assert caught.value.code == 2
     assert f"{rows}: not a number from 1 to 1000" in capsys.readouterr().err
+
+
+def test_findings_of_the_page_are_grouped_by_owner() -> None:
+    rollups = with_everything("x")
+    rules = (OwnerRule(stream="ORDERS", team="sales"), OwnerRule(stream="x", team="billing"))
+    page = html_report(
+        build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules)), 25, "csv"
+    )
+    _, _, findings = page.partition('id="findings"')
+    heads = re.findall(r'<h3 class="owner">(.*?)</h3>', findings)
+    assert [head.split(" <")[0] for head in heads] == ["billing", "sales", "no owner set"]
+    shape = Shape()
+    shape.feed(page)
+    assert len(shape.ids) == len(set(shape.ids))
