@@ -1,5 +1,6 @@
 """The report on S3 is that in a folder, and Spark gets the settings that others read."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,22 @@ def test_a_report_on_s3_is_the_one_in_a_folder(s3: str, tmp_path: Path) -> None:
     for name in files:
         assert root.read(name) == (local / name).read_bytes(), name
     assert root.read("report-2026-11.html").startswith(b"<!")
+
+
+def test_the_index_on_s3_lists_every_month(s3: str, tmp_path: Path) -> None:
+    healthy().write(tmp_path / "rollups")
+    out = f"{s3}/index/out"
+    for month in (
+        "2026-11",
+        "2026-10",
+        "2026-11",
+    ):  # a report that is made again replaces its entry
+        words = ["--rollups", str(tmp_path / "rollups"), "--month", month, "--out", out]
+        assert report(words) == 0
+    index = Root(out).read("index.html").decode()
+    assert re.findall(r'href="(report-[0-9-]+\.html)"', index) == [
+        "report-2026-11.html", "report-2026-10.html",
+    ]  # fmt: skip
 
 
 def test_the_client_of_spark_gets_the_variables_that_others_read() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from support.certificates import Authority
 from support.mail_server import Mailbox, mail_server
 from support.rollups.report_month import MADE, MONTH, healthy, report_of, with_everything
 
@@ -30,6 +31,7 @@ from spark_rollups.report.month import Month
 from spark_rollups.report.owner_page import for_owner
 from spark_rollups.report.settings import OwnerRule, ReportSettings
 
+SECRET: Final = "secret"
 HOSTILE: Final = '<b onclick="x">&'
 
 
@@ -88,6 +90,70 @@ def webhook(status: int = 200) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.create(tmp_path_factory.mktemp("authority"))
+
+
+def encrypted(
+    mailbox: Mailbox, folder: Path, encryption: str, password: str = SECRET
+) -> dict[str, Any]:
+    file = folder / "smtp.password"
+    file.write_text(f"{password}\n")
+    login = {"username": "streamgauge", "password_file": str(file)}
+    return {"mail": {**mail_settings(mailbox), **login, "encryption": encryption}}
+
+
+@pytest.mark.parametrize("encryption", ["starttls", "tls"])
+def test_a_mail_is_sent_encrypted_after_a_login(
+    rollups: Path, tmp_path: Path, authority: Authority, encryption: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.cert))
+    login = ("streamgauge", SECRET)
+    with mail_server("", authority.issue("smtp"), encryption == "starttls", login) as mailbox:
+        settings = encrypted(mailbox, tmp_path, encryption)
+        assert run(rollups, tmp_path / "out", settings, "--send") == 0
+    assert [sender for sender, _, _ in mailbox.received] == ["sg@example.com"]
+    assert mailbox.encrypted == [True]
+
+
+@pytest.mark.parametrize("encryption", ["starttls", "tls"])
+def test_a_certificate_that_is_not_trusted_gets_no_mail(
+    rollups: Path, tmp_path: Path, authority: Authority, encryption: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with mail_server("", authority.issue("other"), encryption == "starttls") as mailbox:
+        settings = encrypted(mailbox, tmp_path, encryption)
+        assert run(rollups, tmp_path / "out", settings, "--send") == 3
+    assert mailbox.received == []
+    assert "certificate verify failed" in capsys.readouterr().err
+
+
+def test_without_starttls_of_the_server_nothing_is_sent_in_clear(
+    rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with mail_server() as mailbox:
+        settings = encrypted(mailbox, tmp_path, "starttls")
+        assert run(rollups, tmp_path / "out", settings, "--send") == 3
+    assert mailbox.received == []
+    assert "STARTTLS extension not supported by server" in capsys.readouterr().err
+
+
+def test_a_wrong_password_is_loud_and_is_not_in_the_output(
+    rollups: Path, tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.cert))
+    with mail_server("", authority.issue("smtp2"), True, ("streamgauge", SECRET)) as mailbox:
+        settings = encrypted(mailbox, tmp_path, "starttls", "hunter2")
+        assert run(rollups, tmp_path / "out", settings, "--send") == 3
+    assert mailbox.received == []
+    said = capsys.readouterr()
+    assert "wrong user or password" in said.err
+    assert "hunter2" not in said.err + said.out
 
 
 def test_a_mail_has_the_first_page_inline_and_the_files_attached(
