@@ -9,37 +9,26 @@ from datetime import datetime
 from alerts import thresholds as t
 from alerts.quantity import Threshold
 from spark_rollups.report.actions import actions_of, with_dates_and_owners
-from spark_rollups.report.chapters.abandoned_messages import abandoned_chapter
-from spark_rollups.report.chapters.capacity import capacity_chapter
-from spark_rollups.report.chapters.changes import changes_chapter
-from spark_rollups.report.chapters.clocks import clocks_chapter
-from spark_rollups.report.chapters.configuration import configuration_chapter
-from spark_rollups.report.chapters.consumers import consumers_chapter
-from spark_rollups.report.chapters.data_quality import quality_chapter
+from spark_rollups.report.chapters.capacity import capacity_chapter, scenarios_chapter
+from spark_rollups.report.chapters.changed import changes_chapter, months_chapter
+from spark_rollups.report.chapters.configuration import configuration_chapter, sizing_chapter
+from spark_rollups.report.chapters.consumers import abandoned_chapter, consumers_chapter
+from spark_rollups.report.chapters.data_quality import method_chapter, quality_chapter
 from spark_rollups.report.chapters.front_page import front_page
-from spark_rollups.report.chapters.method import method_chapter
-from spark_rollups.report.chapters.month_over_month import months_chapter
 from spark_rollups.report.chapters.owners import owners_chapter
-from spark_rollups.report.chapters.publishing import publishing_chapter
-from spark_rollups.report.chapters.right_sizing import sizing_chapter
-from spark_rollups.report.chapters.scenarios import scenarios_chapter
-from spark_rollups.report.chapters.servers import servers_chapter
-from spark_rollups.report.chapters.streams import streams_chapter
+from spark_rollups.report.chapters.servers import clocks_chapter, servers_chapter
+from spark_rollups.report.chapters.streams import publishing_chapter, streams_chapter
 from spark_rollups.report.chapters.year import year_chapter
 from spark_rollups.report.facts.assets import Source
-from spark_rollups.report.facts.audit_checks import failing_checks
-from spark_rollups.report.facts.consumers import consumer_month
+from spark_rollups.report.facts.consumers import consumer_month, current_state
 from spark_rollups.report.facts.coverage import request_gaps
-from spark_rollups.report.facts.current import current_state
-from spark_rollups.report.facts.events import events_of
-from spark_rollups.report.facts.forecast_check import checked_forecasts
+from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
 from spark_rollups.report.facts.owners import owned_assets, owners_of
-from spark_rollups.report.facts.publishing import rejections_of
 from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.stores import stores_of
-from spark_rollups.report.facts.year import year_of
+from spark_rollups.report.facts.year import checked_forecasts, year_of
 from spark_rollups.report.findings.capacity import capacity_findings
 from spark_rollups.report.findings.changes import (
     change_findings,
@@ -54,7 +43,7 @@ from spark_rollups.report.month import Month
 from spark_rollups.report.progress import Progress, silent
 from spark_rollups.report.scenarios import scenarios_of
 from spark_rollups.report.settings import ReportSettings
-from spark_rollups.report.sparklines import with_sparklines
+from spark_rollups.report.table_rows import with_sparklines
 
 # The tables that each table of the report is made from; `daily` unless it is here.
 _SOURCES = {

@@ -14,8 +14,8 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import Kind, Level, Value
 from spark_rollups.report.charts.figure_data import Figure
+from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.facts.owners import Owner
-from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.month import Month
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Level
-from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.model import Chapter, Report, Row, Table
 from spark_rollups.report.month import ReportError
 

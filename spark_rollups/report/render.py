@@ -15,7 +15,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
 from spark_rollups.report.charts.figures import figure_html
 from spark_rollups.report.charts.markup import clean
-from spark_rollups.report.charts.small import draw_spark
+from spark_rollups.report.charts.svg import draw_spark
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
 from spark_rollups.report.model import Column, Report, Row, Table
 

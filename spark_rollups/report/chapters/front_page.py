@@ -15,15 +15,15 @@ from spark_rollups.report.cell_values import (
     Level,
 )
 from spark_rollups.report.chapters.capacity import full_figure
+from spark_rollups.report.chapters.changed import compared, comparisons, is_better
 from spark_rollups.report.chapters.data_quality import unknowns
-from spark_rollups.report.chapters.month_over_month import compared, comparisons, is_better
-from spark_rollups.report.facts.arithmetic import highest, total
-from spark_rollups.report.facts.capacity import discards_old, filling, stream_growth
+from spark_rollups.report.facts.assets import highest, total
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
 )
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.stores import discards_old, filling, stream_growth
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.model import FrontPage

@@ -12,10 +12,10 @@ from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
 from spark_rollups.report.cell_values import Kind, Level
-from spark_rollups.report.facts.capacity import stream_growth
+from spark_rollups.report.facts.assets import Subject, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner
-from spark_rollups.report.facts.subject import Subject, subject_of
+from spark_rollups.report.facts.stores import stream_growth
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
 _NONE = "no owner set"

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.charts.fan_chart import draw_fan
 from spark_rollups.report.charts.figure_data import (
     Bars,
     DayRow,
@@ -27,7 +26,7 @@ from spark_rollups.report.charts.figure_data import (
     Shares,
 )
 from spark_rollups.report.charts.markup import escaped
-from spark_rollups.report.charts.small import draw_bars
+from spark_rollups.report.charts.svg import draw_bars, draw_fan
 
 _LEAST = 0.4  # percent: the least width of a bar
 _LABELLED = 0.22  # segments from this share on have a label inside

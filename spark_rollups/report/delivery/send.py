@@ -13,9 +13,8 @@ from pathlib import Path
 
 from spark_rollups.filesystem import Root
 from spark_rollups.publishing.textfile import write_textfile
-from spark_rollups.report.delivery.folder import write_files, write_index
+from spark_rollups.report.delivery.folder import find_printer, pdf_of, write_files, write_index
 from spark_rollups.report.delivery.mail import mail_of, send_mail
-from spark_rollups.report.delivery.pdf import find_printer, pdf_of
 from spark_rollups.report.delivery.retries import DeliveryError, repeated
 from spark_rollups.report.delivery.webhook import post
 from spark_rollups.report.export import csv_files, json_text

@@ -142,3 +142,61 @@ def increase_by(detailed: Assets, metric: Metric, assets: Assets) -> Floats:
         if index is not None and not math.isnan(increase):
             result[index] = np.nan_to_num(result[index]) + increase
     return result
+
+
+def divided(part: Floats, whole: Floats) -> Floats:
+    """NaN where the whole is 0 or unknown."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio: Floats = np.where(whole > 0, part / whole, np.nan)
+    return ratio
+
+
+def limit_of(limit: Floats, seen: Floats) -> Floats:
+    """Infinity where an asset was seen and has no limit."""
+    none: Floats = np.where(np.isnan(limit) & ~np.isnan(seen), np.inf, limit)
+    return none
+
+
+def total(values: Floats) -> float | None:
+    """The sum of the known values; None if there are none."""
+    there = values[~np.isnan(values)]
+    return float(there.sum()) if len(there) else None
+
+
+def highest(values: Floats) -> float | None:
+    there = values[~np.isnan(values)]
+    return float(there.max()) if len(there) else None
+
+
+def known(value: float | None) -> float | None:
+    """None for NaN."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    system: str = ""
+    account: str = ""
+    stream: str = ""
+    consumer: str = ""
+    server: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """From the system down; the parent of a server is its system."""
+        return tuple(
+            filter(None, (self.system, self.account, self.stream, self.consumer, self.server))
+        )
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1] if self.parts else "the whole system"
+
+    @property
+    def path(self) -> str:
+        return " / ".join(self.parts[:-1])
+
+
+def subject_of(assets: Assets, index: int) -> Subject:
+    named = dict(zip(assets.labels, assets.names[index], strict=True))
+    return Subject(**{name: named.get(name, "") for name in Subject.__slots__})

@@ -1,19 +1,29 @@
-"""Events by day: from counters, from assets seen first or last, and from versions."""
+"""Events by day, failing checks of the audit, and rejected publishes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
 
+from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Assets, Mask, Name, Statistic
+from spark_rollups.report.facts.assets import (
+    Assets,
+    Floats,
+    Mask,
+    Name,
+    Statistic,
+    Subject,
+    divided,
+    subject_of,
+)
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
-from spark_rollups.report.facts.subject import Subject, subject_of
 
 # Each counter and the event that its increase means.
 _STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
@@ -143,3 +153,103 @@ def _was_there(assets: Assets, there: Mask, name: Name, version: str, number: in
     """Whether the server had this version the day before too: then it is the old one."""
     index = assets.position((*name, version))
     return index is not None and number > 0 and bool(there[index, number - 1])
+
+
+SEVERITIES = ("crit", "warn", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCheck:
+    """A check that fails on a stream or on one of its consumers."""
+
+    check: str
+    severity: str
+    name: Name  # system, account, stream
+    assets: float | None
+    state: str  # open, new or fixed
+    since: date
+
+    @property
+    def order(self) -> tuple[int, str, Name]:
+        index = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
+        return (index, self.check, self.name)
+
+
+def failing_checks(facts: Facts) -> list[FailingCheck]:
+    pair, metric = facts.others["checks"], c.STREAM_CONFIG_FINDINGS
+    columns = (
+        pair.now.column(metric, Statistic.LAST).tolist(), pair.now.day(metric, last=False),
+        pair.now.day(metric, last=True), pair.before.seen.tolist(),
+    )  # fmt: skip
+    found = []
+    for name, assets, first, last, known in zip(pair.now.names, *columns, strict=True):
+        if first is None or last is None:
+            continue
+        fixed = last < facts.as_of - timedelta(days=1) or assets == 0
+        is_new = bool(facts.days_before) and not known and first > facts.days[0]
+        state = "fixed" if fixed else "new" if is_new else "open"
+        number = None if math.isnan(assets) else assets
+        found.append(FailingCheck(name[3], name[4], name[:3], number, state, first))
+    return sorted(found, key=lambda each: each.order)
+
+
+def failing_consumer_checks(facts: Facts) -> list[tuple[Name, str, str]]:
+    """Consumer, check and severity; the exporter serves them at detail full only."""
+    found = facts.others["consumer_checks"].now
+    lasts = found.day(c.CONSUMER_CONFIG_FINDING, last=True)
+    since = facts.days[-2:][0]
+    named = zip(found.names, lasts, strict=True)
+    return sorted(
+        (name[:4], name[4], name[5]) for name, last in named if last is not None and last >= since
+    )
+
+
+# Short meanings of the error codes that publishers get.
+CODES = {
+    "10023": "insufficient resources",
+    "10028": "account resources exceeded",
+    "10047": "storage resources exceeded",
+    "10054": "message too large",
+    "10060": "expected stream does not match",
+    "10063": "expected stream sequence does not match",
+    "10070": "wrong last message id",
+    "10071": "wrong last sequence",
+    "10077": "not stored, mostly because the stream is full",
+    "10109": "the stream is sealed",
+    "10158": "the same message id is in process",
+    "10164": "a conflict with a publish in flight",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejections:
+    name: tuple[str, ...]  # system, account, stream
+    code: str
+    number: float
+
+
+def rejections_of(facts: Facts) -> list[Rejections]:
+    """By stream and error code, largest number first."""
+    found = facts.others["rejections"].now
+    numbers = found.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE).tolist()
+    made = [
+        Rejections(name[:-1], name[-1], number)
+        for name, number in zip(found.names, numbers, strict=True)
+        if number > 0
+    ]
+    return sorted(made, key=lambda each: (-each.number, each.name, each.code))
+
+
+def unstored_ratio(assets: Assets) -> Floats:
+    return divided(
+        assets.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE),
+        assets.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
+    )
+
+
+def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
+    """The largest memory of the message ids in the duplicate window, per replica, in bytes."""
+    memory: Floats = assets.column(
+        c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX
+    ) * facts.threshold(t.DEDUPE_ID_MEMORY)
+    return memory

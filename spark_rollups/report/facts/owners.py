@@ -9,10 +9,9 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Name
+from spark_rollups.report.facts.assets import Name, Subject, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.reading import latest_labels
-from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.settings import OwnerRule
 
 _INFO_DAYS = 7  # metadata of consumers is read for the last days only

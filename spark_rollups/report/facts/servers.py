@@ -7,8 +7,7 @@ from datetime import date
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Floats, Statistic
+from spark_rollups.report.facts.assets import Floats, Statistic, divided
 from spark_rollups.report.facts.monthly_facts import Facts
 
 _SAME_START = 60.0  # the start time is corrected by the clock offset and varies by seconds

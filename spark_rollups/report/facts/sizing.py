@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.arithmetic import divided, limit_of
-from spark_rollups.report.facts.assets import Assets, Floats, Statistic
+from spark_rollups.report.facts.assets import Assets, Floats, Statistic, divided, limit_of
 from spark_rollups.report.facts.monthly_facts import ACK_BUCKET, Facts
 
 SLOW = 0.99  # the quantile of slow acknowledgements

@@ -17,12 +17,10 @@ from spark_rollups.report.cell_values import (
     amount,
     amount_text,
 )
-from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.capacity import discards_old
+from spark_rollups.report.facts.assets import Subject, divided, subject_of
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.stores import Stores
-from spark_rollups.report.facts.subject import Subject, subject_of
+from spark_rollups.report.facts.stores import Stores, discards_old
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.advice import Advice, stream_advice
 from spark_rollups.report.findings.finding import (

@@ -13,18 +13,15 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
-from spark_rollups.report.facts.arithmetic import total
-from spark_rollups.report.facts.assets import Statistic
-from spark_rollups.report.facts.audit_checks import SEVERITIES, FailingCheck
+from spark_rollups.report.facts.assets import Statistic, Subject, subject_of, total
 from spark_rollups.report.facts.coverage import (
     RequestGap,
     covered_hours,
     missing_data,
     partial_days,
 )
-from spark_rollups.report.facts.events import Event
+from spark_rollups.report.facts.events import SEVERITIES, Event, FailingCheck
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import (
     Definition,

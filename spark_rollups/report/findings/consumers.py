@@ -13,8 +13,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
-from spark_rollups.report.facts.arithmetic import known
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import Statistic, known, subject_of
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
     main_cause,
@@ -29,7 +28,6 @@ from spark_rollups.report.facts.sizing import (
     Sizing,
 )
 from spark_rollups.report.facts.stores import Stores
-from spark_rollups.report.facts.subject import subject_of
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.advice import Advice, age_advice
 from spark_rollups.report.findings.finding import (

@@ -15,7 +15,7 @@ from spark_rollups.report.cell_values import (
     Value,
     text_of,
 )
-from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.findings.advice import Advice
 
 

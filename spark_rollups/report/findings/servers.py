@@ -14,16 +14,14 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
-from spark_rollups.report.facts.arithmetic import known
-from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.assets import Statistic, Subject, known, subject_of
+from spark_rollups.report.facts.events import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.publishing import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report.facts.servers import api_error_ratio, certain_offset, response_ratio
 from spark_rollups.report.facts.sizing import (
     UNUSED_RATIO,
     reserved_unused,
 )
-from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Evidence, Finding, Severity, make_finding
 

@@ -24,9 +24,9 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
-from spark_rollups.report.charts.fan_chart import draw_fan
 from spark_rollups.report.charts.figure_data import Fan, Name
 from spark_rollups.report.charts.markup import clean, escaped
+from spark_rollups.report.charts.svg import draw_fan
 from spark_rollups.report.export import csv_files, json_text
 from spark_rollups.report.facts.forecasts import ExpectedLevel
 from spark_rollups.report.main import main

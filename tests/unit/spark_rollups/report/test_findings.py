@@ -29,7 +29,7 @@ from support.rollups.report_month import (
 from alerts import thresholds
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
-from spark_rollups.report.facts.subject import Subject
+from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Finding, Severity, make_finding
 

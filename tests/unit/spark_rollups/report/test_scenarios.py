@@ -19,8 +19,8 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.actions import Action
+from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.facts.stores import Growth, Store
-from spark_rollups.report.facts.subject import Subject
 
 # The stream of 40 GiB is expected to hold up to 48 GiB: the advice is 60 GiB, 20 GiB more.
 AHEAD: Final = {

@@ -17,7 +17,7 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.charts.figure_data import Bar, Bars
-from spark_rollups.report.charts.small import draw_bars, draw_spark, every_nth
+from spark_rollups.report.charts.svg import draw_bars, draw_spark, every_nth
 from spark_rollups.report.model import Report
 
 
