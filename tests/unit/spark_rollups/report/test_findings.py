@@ -271,7 +271,7 @@ def test_what_is_still_good_raises_nothing(code: str) -> None:
     assert code not in [finding.code for finding in faults(healthy(), HARMLESS[code])]
 
 
-@over_all(PROVOKED, "correct the command in spark_rollups/report/findings/codes.py")
+@over_all(PROVOKED, "correct the command in spark_rollups/report/findings/codes.toml")
 def test_every_command_is_one_that_the_programs_have(code: str) -> None:
     for finding in provoked(code):
         for command in finding.commands:
@@ -289,7 +289,7 @@ def test_commands_that_change_something_only_show_what_they_would_change() -> No
     assert not [line for line in lines if re.search(r" (rm|rmm|purge|reset|restore)\b", line)]
 
 
-@over_all(codes.ALL, "edit spark_rollups/report/findings/codes.py", attrgetter("code"))
+@over_all(codes.ALL, "edit spark_rollups/report/findings/codes.toml", attrgetter("code"))
 def test_a_definition_is_whole(definition: codes.Definition) -> None:
     assert re.fullmatch(r"[A-Z]{3,4}(-[A-Z]+)+", definition.code), "is not a code"
     assert definition.title, "has no title"
