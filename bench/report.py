@@ -40,7 +40,11 @@ _EPOCH = date(1970, 1, 1)
 _FAULTS = 18  # consumer n has fault n % 18; most numbers are none
 _LOSING, _GROWING, _REDELIVERING, _STUCK, _ABANDONING, _FILLED = range(6)
 # Read by other parts of the product only: the report skips them.
-_UNREAD: Final = (c.CONSUMER_REDELIVERY_RATIO, c.CONSUMER_LOST_MESSAGES_UPPER, c.CONSUMER_MAX_WAITING)
+_UNREAD: Final = (
+    c.CONSUMER_REDELIVERY_RATIO,
+    c.CONSUMER_LOST_MESSAGES_UPPER,
+    c.CONSUMER_MAX_WAITING,
+)
 
 
 @dataclass(frozen=True)
