@@ -271,7 +271,8 @@ def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, 
         return f"Fix the configuration: {number} ({fmt.listed(checks, shown=4)})", ()
     if lead.subject.consumer:
         return f"{lead.definition.action}: {lead.subject.consumer} of {lead.subject.stream}", ()
-    return f"{lead.definition.action}: {fmt.listed(names)}", ()
+    named = any(each.subject.parts for each in group)
+    return f"{lead.definition.action}: {fmt.listed(names)}" if named else lead.definition.action, ()
 
 
 def _server_checks(context: _Context, group: Sequence[Finding]) -> tuple[str, ...]:

@@ -25,12 +25,15 @@ from spark_rollups.report.facts.coverage import (
     hours_by_system,
     missing_data,
     partial_days,
+    request_gaps,
 )
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import most_urgent_first
 from spark_rollups.report.facts.year import CheckedForecast
 from spark_rollups.report.model import Chapter, Column, Row, Table
+
+_GAP_SHARE = 0.01  # of the time
 
 
 def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
@@ -87,6 +90,13 @@ def _missing_time(facts: Facts) -> list[tuple[str, str]]:
     lacking = partial_days(facts)
     if lacking:
         found.append(("all", f"Some hours on {fmt.days_listed(lacking)}."))
+    for gap in request_gaps(facts):
+        if gap.share >= _GAP_SHARE:
+            why = f"was skipped ({gap.reason})" if gap.reason else "failed"
+            found.append(
+                ("all", f"What depends on request {gap.request} of {gap.system}, for {fmt.share(gap.share)} of "
+                 f"the time: it {why}.")
+            )  # fmt: skip
     for each in missing_data(facts):
         if each.missing:
             days = fmt.days_listed(each.missing)

@@ -79,8 +79,7 @@ class Assets:
     @cached_property
     def seen(self) -> Mask:
         """Which assets were seen in this month."""
-        found: Mask = (self._numbers["days"] > 0).any(axis=0)
-        return found
+        return np.asarray((self._numbers["days"] > 0).any(axis=0))
 
     def column(self, metric: Metric | str, number: Statistic) -> Floats:
         """One value per asset; NaN where the month has no such series."""

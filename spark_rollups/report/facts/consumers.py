@@ -157,13 +157,13 @@ def worst_state(seconds: NDArray[np.float64]) -> list[str | None]:
     return [
         None if not known else name if wrong else ""
         for name, known, wrong in zip(
-            longest, seconds.any(axis=1).tolist(), bad.any(axis=1).tolist(), strict=True
+            longest, np.asarray(seconds.any(axis=1)), np.asarray(bad.any(axis=1)), strict=True
         )
     ]
 
 
 def main_cause(seconds: NDArray[np.float64]) -> list[str | None]:
-    numbers, known = seconds.argmax(axis=1).tolist(), seconds.any(axis=1).tolist()
+    numbers, known = seconds.argmax(axis=1).tolist(), np.asarray(seconds.any(axis=1))
     return [
         _CAUSES[number] if there else None for number, there in zip(numbers, known, strict=True)
     ]
@@ -268,7 +268,7 @@ def current_state(facts: Facts) -> CurrentState:
     lost = now.daily(c.CONSUMER_LOST_MESSAGES, "increase") > 0
     newest = np.where(lost.any(axis=1), lost.shape[1] - 1 - lost[:, ::-1].argmax(axis=1), -1)
     last_loss = [facts.days[day] if day >= 0 else None for day in newest.tolist()]
-    losing = lost[:, recent][:, -2:].any(axis=1)
+    losing = np.asarray(lost[:, recent][:, -2:].any(axis=1))
     return CurrentState(verdict, lag, growing, losing, last_loss)
 
 

@@ -88,8 +88,16 @@ def covered_hours(facts: Facts) -> int:
 
 def request_gaps(facts: Facts) -> list[RequestGap]:
     found = [
-        *(RequestGap(*name, share) for name, share in _skipped(facts) if share > 0),
-        *(RequestGap(*name, "", 1 - share) for name, share in _succeeded(facts) if share < 1),
+        *(
+            RequestGap(name[0], name[1], name[2], share)
+            for name, share in _skipped(facts)
+            if share > 0
+        ),
+        *(
+            RequestGap(name[0], name[1], "", 1 - share)
+            for name, share in _succeeded(facts)
+            if share < 1
+        ),
     ]
     return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.request))
 

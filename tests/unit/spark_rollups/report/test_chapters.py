@@ -484,3 +484,10 @@ def test_the_share_of_a_condition_is_unknown_where_its_consumer_was_not_watched(
     conditions(rollups, "stalled", 864, None)
     (row,) = rows_of(report_of(rollups), "conditions")
     assert (row["seconds"], row["share"]) == (8_640, None)
+
+
+def test_a_request_that_failed_leaves_its_values_unknown() -> None:
+    rollups = healthy()
+    rollups.gauge(c.REQUEST_SUCCESS, NOVEMBER, 0.6, labels={"request": "jsz"})
+    what = [row["what"].replace("\u00a0", " ") for row in rows_of(report_of(rollups), "unknown")]
+    assert "What depends on request jsz of prod, for 40 % of the time: it failed." in what
