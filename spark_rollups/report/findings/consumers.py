@@ -184,8 +184,8 @@ def _not_well(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
     before = not_well(month.verdicts_before)
     conditions: dict[int, list[Evidence]] = {}
     for each in month.conditions:
-        evidence = Evidence(each.condition, known(each.share), Kind.SHARE)
-        conditions.setdefault(each.consumer, []).append(evidence)
+        held = Evidence(each.condition, known(each.share), Kind.SHARE)
+        conditions.setdefault(each.consumer, []).append(held)
     for index in np.flatnonzero(share >= NOT_WELL_SHARE).tolist():
         summary = (
             f"{_called(facts, index)} was not well for {fmt.share(float(share[index]))} of the time, mostly: "
