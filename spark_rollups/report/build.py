@@ -69,8 +69,11 @@ def build_report(
     settings = settings or ReportSettings()
     facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
-    progress("reading states of consumers")
-    consumers, sizing, current = consumer_month(facts), sizing_of(facts), current_state(facts)
+    consumers, sizing, current = (
+        consumer_month(facts, progress),
+        sizing_of(facts),
+        current_state(facts),
+    )
     progress("reading events")
     started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)

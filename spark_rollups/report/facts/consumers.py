@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exporter import catalog as c
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import (
     Assets,
     Floats,
@@ -24,6 +25,7 @@ from spark_rollups.report.facts.assets import (
 )
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.reading import DayRows
+from spark_rollups.report.progress import Progress, silent
 
 HEALTHY = ("ok", "idle", "paused", "busy with long jobs")  # verdicts that need no action
 NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
@@ -65,12 +67,16 @@ class ConsumerMonth:
         return not_well(self.verdicts)
 
 
-def consumer_month(facts: Facts) -> ConsumerMonth:
+def consumer_month(facts: Facts, progress: Progress = silent) -> ConsumerMonth:
     now, before = facts.consumers.now, facts.consumers.before
+    progress(f"reading states of {fmt.plural(len(now), 'consumer')}")
     states = seconds_by_state(facts.source, now, facts.days, _STATES)
     states_before = seconds_by_state(
         facts.source, now, facts.days_before, {c.CONSUMER_VERDICT.name: len(c.VERDICTS)}
     )
+    progress("reading conditions")
+    conditions = _conditions(facts, states[c.CONSUMER_VERDICT.name].sum(axis=1))
+    progress("reading quantiles")
     return ConsumerMonth(
         lag=now.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
         lag_before=before.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
@@ -84,7 +90,7 @@ def consumer_month(facts: Facts) -> ConsumerMonth:
         verdicts=states[c.CONSUMER_VERDICT.name],
         verdicts_before=states_before[c.CONSUMER_VERDICT.name],
         causes=states[c.CONSUMER_REDELIVERY_CAUSE.name],
-        conditions=_conditions(facts, states[c.CONSUMER_VERDICT.name].sum(axis=1)),
+        conditions=conditions,
     )
 
 
