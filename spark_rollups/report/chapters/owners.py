@@ -67,7 +67,7 @@ def _table(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Acti
             Column("growth", "Growth", Kind.BYTES, f"within {facts.month.title}"),
         ),
         rows,
-        note="`streamgauge report --owner NAME` writes the page of one owner.",
+        note="streamgauge report --owner NAME writes the page of one owner.",
         empty="No stream or consumer was seen in this month.",
     )
 
