@@ -144,7 +144,7 @@ def _limit(fan: Fan, scale: _Scale) -> str:
 
 
 _BARS_HEIGHT, _BARS_TOP, _BARS_BOTTOM = 130, 16, 112
-_LABEL_WIDTH = 44  # of a label, in the units of the picture
+_LABEL_WIDTH = 44  # of a label like 438 GiB, in the units of the picture
 _SPARK = (96, 22)
 
 
@@ -162,12 +162,10 @@ def draw_bars(figure: Bars) -> str:
         )
         # Counted from the end: the newest always has its label.
         if (len(figure.bars) - 1 - index) % every == 0:
+            spot = _inside(middle)
+            parts.append(f'<text {spot} y="{_BARS_HEIGHT - 5}">{escaped(bar.label)}</text>')
             parts.append(
-                f'<text x="{middle:.1f}" y="{_BARS_HEIGHT - 5}" text-anchor="middle">{escaped(bar.label)}</text>'
-            )
-            parts.append(
-                f'<text class="value" x="{middle:.1f}" y="{_BARS_BOTTOM - height - 4:.1f}" text-anchor="middle">'
-                f"{escaped(bar.text)}</text>"
+                f'<text class="value" {spot} y="{_BARS_BOTTOM - height - 4:.1f}">{escaped(bar.text)}</text>'
             )
     spoken = ", ".join(f"{bar.label} {bar.text}" for bar in figure.bars)
     label = escaped(f"{figure.title}: {spoken}")
@@ -175,6 +173,15 @@ def draw_bars(figure: Bars) -> str:
         f'<svg class="fan bars" viewBox="0 0 {_WIDTH} {_BARS_HEIGHT}" role="img" aria-label="{label}">'
         f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_BARS_BOTTOM}" y2="{_BARS_BOTTOM}"/>{"".join(parts)}</svg>'
     )
+
+
+def _inside(middle: float) -> str:
+    """Centred, unless the label would leave the picture."""
+    if middle < _LABEL_WIDTH / 2:
+        return 'x="0" text-anchor="start"'
+    if middle > _WIDTH - _LABEL_WIDTH / 2:
+        return f'x="{_WIDTH}" text-anchor="end"'
+    return f'x="{middle:.1f}" text-anchor="middle"'
 
 
 def every_nth(labels: int, width: float) -> int:

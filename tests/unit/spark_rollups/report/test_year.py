@@ -1,5 +1,7 @@
 """The year: months, seasons, year over year, and the scoreboard of earlier forecasts."""
 
+import itertools
+import re
 from datetime import date, timedelta
 
 import pytest
@@ -114,3 +116,15 @@ def test_rows_of_streams_have_the_days_of_the_month() -> None:
     (table,) = [table for table in report_of(healthy()).tables() if table.key == "streams"]
     assert len(table.rows[0].days) == 30
     assert table.rows[0].days[-1] == pytest.approx(16 * GIB)
+
+
+def test_labels_of_thirteen_bars_stay_inside_the_picture_and_apart() -> None:
+    bars = tuple(Bar(f"Nov {n}", n + 1.0, f"{430 + n} GiB") for n in range(13))
+    picture = draw_bars(Bars("Size", "", bars))
+    width = 40  # of "438 GiB" in the font of the bars
+    shift = {"start": 0.0, "middle": width / 2, "end": width}
+    spots = re.findall(r'<text class="value" x="([0-9.]+)" text-anchor="(\w+)"', picture)
+    lefts = [float(x) - shift[anchor] for x, anchor in spots]
+    assert lefts[0] >= 0
+    assert lefts[-1] + width <= 320
+    assert all(after - before >= width for before, after in itertools.pairwise(lefts))
