@@ -206,7 +206,7 @@ SENTENCES = (
     "configuration sets none.",
     "A restart is a start time that moved by more than a minute; several on one day count once. Several "
     "elections between two polls count once.",
-    "The forecast of each limit uses the best of seven models in a backtest on the history of the series, "
+    "The forecast of each limit uses the best of six models in a backtest on the history of the series, "
     "at up to twelve earlier days. The table shows its error beside that of predict_linear of Prometheus on the "
     "same days.",
     "Text in CSV files that starts like a formula (=, +, -, @) has an apostrophe in front, so that no "
