@@ -23,7 +23,7 @@ class Progress:
 
     def begin(self, title: str) -> None:
         self._title, self._logged = title, time.monotonic()
-        self._write(title)
+        self._write("")
 
     def show(self, done: int, total: int, running: int) -> None:
         """The tasks of the stages that run now; without any, executors are not there yet."""
@@ -32,15 +32,15 @@ class Progress:
             return
         self._logged = now
         if not total:
-            self._write(f"{self._title}: planning")
+            self._write(": planning")
         elif not running and not done:
-            self._write(f"{self._title}: {total} tasks wait for executors")
+            self._write(f": {total} tasks wait for executors")
         elif self._terminal:
             filled = round(done / total * _BAR)
             bar = f"[{'#' * filled}{'.' * (_BAR - filled)}]"
-            self._write(f"{self._title} {bar} {done}/{total} tasks")
+            self._write(f" {bar} {done}/{total} tasks")
         else:
-            self._write(f"{self._title}: {done} of {total} tasks")
+            self._write(f": {done} of {total} tasks")
 
     def end(self) -> None:
         if self._shown and self._terminal:
@@ -53,9 +53,13 @@ class Progress:
         self._stream.write(f"{line}\n")
         self._stream.flush()
 
-    def _write(self, text: str) -> None:
-        text = text[: WIDTH - 1]
-        self._stream.write(f"\r{text}\x1b[K" if self._terminal else f"{text}\n")
+    def _write(self, state: str) -> None:
+        """On a terminal a long title is cut, never the state behind it."""
+        if self._terminal:
+            title = self._title[: WIDTH - 1 - len(state)]
+            self._stream.write(f"\r{title}{state}\x1b[K")
+        else:
+            self._stream.write(f"{self._title}{state}\n")
         self._stream.flush()
         self._shown = True
 
@@ -66,5 +70,5 @@ class SilentProgress(Progress):
     def log(self, line: str) -> None:
         pass
 
-    def _write(self, text: str) -> None:
+    def _write(self, state: str) -> None:
         pass

@@ -22,6 +22,7 @@ def test_a_terminal_gets_a_bar_of_one_line_that_goes_away() -> None:
     lines = screen.getvalue().split("\r")
     assert "\n" not in screen.getvalue()
     assert all(len(line.removesuffix("\x1b[K")) < WIDTH for line in lines)
+    assert lines[-1].endswith(" 2/4 tasks\x1b[K")
     shown.end()
     assert screen.getvalue().endswith("\r\x1b[K")
 
@@ -55,6 +56,15 @@ def test_elsewhere_each_job_has_a_line_and_more_are_few(monkeypatch: pytest.Monk
     assert file.getvalue() == "days\ndays: 2 of 100 tasks\n"
     shown.end()
     assert "\r" not in file.getvalue()
+
+
+def test_elsewhere_a_long_line_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LINE_SECONDS", 0.0)
+    file, title = io.StringIO(), "a title of its own " * 5
+    shown = Progress(file)
+    shown.begin(title)
+    shown.show(0, 7, 0)
+    assert file.getvalue() == f"{title}\n{title}: 7 tasks wait for executors\n"
 
 
 def test_a_line_is_logged_above_the_bar() -> None:
