@@ -44,7 +44,15 @@ FETCHED_SELDOM = (
     catalog.ACCOUNT_SENT_BYTES,
 )
 _STEADY_SECONDS = 300
+_STEADY_WINDOW = "5m"
+# While this request fails, these counters keep their last value for minutes: their rates are too low.
+SELDOM_REQUEST = "subsz"
 _LOOKBACK = "5m"
+# A gauge that exists while the counters of an identity do.
+_PRESENCE = {
+    catalog.STREAM: catalog.STREAM_UP,
+    catalog.CONSUMER: catalog.CONSUMER_UP,
+}
 
 
 def variable_matcher(name: str, *, or_empty: bool = False) -> Matcher:
@@ -97,9 +105,31 @@ class Scope:
 
     def steady_rate(self, counter: Series, /, **fixed: MatchValue) -> Expression:
         """Per second over five minutes: for what is fetched seldom, and for what it is compared to."""
-        window = f"{_STEADY_SECONDS // 60}m"
-        grown = OverTime("increase", self.selector(counter, fixed), window)
+        grown = OverTime("increase", self.selector(counter, fixed), _STEADY_WINDOW)
         return (grown / _STEADY_SECONDS).max_by(*identity(counter))
+
+    def known_rate(self, counter: Metric, /) -> Expression:
+        """The steady rate, only where the five minutes were counted from their start to their end.
+
+        A ratio of two rates of which one misses a part of the window would be wrong."""
+        presence = _PRESENCE[identity(counter)]
+        known = self.steady_rate(counter).where(self.now(presence))
+        known = known.where(self.before(presence, _STEADY_WINDOW))
+        if counter not in FETCHED_SELDOM:
+            return known
+        request: dict[str, MatchValue] = {"request": SELDOM_REQUEST}
+        success = self.selector(catalog.REQUEST_SUCCESS, request)
+        whole = OverTime("min_over_time", success, _STEADY_WINDOW).max_by(*catalog.SYSTEM)
+        known = known.where(whole.equals(1), on=catalog.SYSTEM)
+        began = self.before(catalog.REQUEST_SUCCESS, _STEADY_WINDOW, **request)
+        return known.where(began.equals(1), on=catalog.SYSTEM)
+
+    def complete_polls(self) -> Expression:
+        """The systems: 1 where every request got a complete response when it was last made, else 0.
+
+        `up` is about the last poll alone, which does not make the rare requests."""
+        success = self.now(catalog.REQUEST_SUCCESS).min_by(*catalog.SYSTEM)
+        return self.now(catalog.UP) * success
 
     def increase(
         self, counter: Series, window: str = SHOWN_RANGE, /, **fixed: MatchValue

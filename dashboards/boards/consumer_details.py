@@ -206,7 +206,7 @@ def _causes(q: Scope) -> tuple[Panel, ...]:
 
 
 def pulling(q: Scope) -> tuple[Panel, ...]:
-    replies = q.steady_rate(c.CONSUMER_ACKS).over(q.steady_rate(c.CONSUMER_DELIVERIES))
+    replies = q.known_rate(c.CONSUMER_ACKS).over(q.known_rate(c.CONSUMER_DELIVERIES))
     return (
         TimeSeries(
             title="Waiting pull requests",

@@ -68,7 +68,7 @@ def board(limits: Limits) -> Board:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     up = _q.now(c.UP)
     targets = _q.each_target(external_metrics.TARGET_UP).where(own_targets())
-    success = _q.now(c.REQUEST_SUCCESS)
+    success, complete = _q.now(c.REQUEST_SUCCESS), _q.complete_polls()
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
     return (
@@ -77,8 +77,8 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
                      "Down: alerts and boards of its systems have no data.",
                      "Check the process, and the page Targets of Prometheus."),
                mapping=UP_MAPPING),
-        _third("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-               Guide("Share of the systems whose last poll was complete.",
+        _third("Complete polls", complete.sum_by().over(complete.count_by()), "percentunit",
+               Guide("Share of the systems all of whose requests got a complete response.",
                      "Below 100 %: some metrics are absent, and absent is not zero.",
                      "The row Requests shows which request failed, and why."),
                steps=falling(warn=WHOLE)),

@@ -160,10 +160,10 @@ def _age_of_the_data(limits: Limits) -> Stat:
 
 
 def _complete_polls() -> Stat:
-    up = _q.now(c.UP)
+    complete = _q.complete_polls()
     return _problem(
-        "Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-        Guide("Share of the systems whose last poll was complete.",
+        "Complete polls", complete.sum_by().over(complete.count_by()), "percentunit",
+        Guide("Share of the systems all of whose requests got a complete response.",
               "Below 100 %: some metrics are absent, and absent is not zero.",
               _SEE_EXPORTER),
         steps=falling(warn=WHOLE), links=(Target.EXPORTER,),

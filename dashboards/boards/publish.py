@@ -40,6 +40,7 @@ VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.STREA
 _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
+_UNKNOWN = "not known"
 # The publisher expected another last sequence or message id than there was.
 _CONFLICTS = Regex("10070|10071|10164")
 
@@ -74,25 +75,28 @@ def board(limits: Limits) -> Board:
 
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
-    received = _q.steady_rate(c.STREAM_PUBLISHES_RECEIVED).sum_by()
-    stored = _q.rate(c.STREAM_STORED_MESSAGES).sum_by()
-    unstored = _q.steady_rate(c.STREAM_PUBLISHES_UNSTORED).sum_by()
+    received = _q.known_rate(c.STREAM_PUBLISHES_RECEIVED)
+    stored = _q.known_rate(c.STREAM_STORED_MESSAGES).sum_by()
+    unstored = _q.known_rate(c.STREAM_PUBLISHES_UNSTORED)
+    # Of the same streams: received is also known where not stored is not.
+    share = unstored.sum_by().over(received.where(unstored).sum_by()).clamp_max(1)
     duplicates = _q.increase(c.STREAM_DEDUPE_HITS).sum_by()
     rejected = _q.increase(c.STREAM_PUBLISH_REJECTIONS).sum_by()
     return (
-        tile("Received", received, "mps",
-             Guide("Publishes that reached the streams, per second.",
+        tile("Received", received.sum_by(), "mps",
+             Guide("Publishes that reached the streams, per second; a mean of five minutes. "
+                   "Not known while the request for it fails, and five minutes after.",
                    "Far above stored.", "Compare with stored and not stored."),
-             steps=plain()),
+             steps=plain(), no_value=_UNKNOWN),
         tile("Stored", stored, "mps",
-             Guide("Messages stored per second.",
+             Guide("Messages stored per second; a mean of five minutes.",
                    "0 while publishers work.", "Check rejections, and the leaders of the streams."),
-             steps=plain()),
-        tile("Not stored", unstored.over(received).clamp_max(1), "percentunit",
+             steps=plain(), no_value=_UNKNOWN),
+        tile("Not stored", share, "percentunit",
              Guide("Share of the publishes that reached a stream and were not stored.",
                    "Above the threshold: publishers retry too much, or are rejected.",
                    "Find the stream, then check duplicates and rejections by code."),
-             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO))),
+             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO)), no_value=_UNKNOWN),
         tile("Duplicates", duplicates, "short",
              Guide("Publishes that the server dropped as duplicates in the shown time.",
                    "Many: publishers repeat acknowledged messages.",
@@ -116,9 +120,9 @@ def _what_is_counted() -> Text:
 def _rates(limits: Limits) -> tuple[Panel, ...]:
     received, unstored = c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED
     worst = _q.grown(unstored).top(_FEW)
-    ratio = _q.steady_rate(unstored).over(_q.steady_rate(received)).clamp_max(1)
+    ratio = _q.known_rate(unstored).over(_q.known_rate(received)).clamp_max(1)
     # Mirrors store messages without publishes; beside received they would only confuse.
-    stored = _q.steady_rate(c.STREAM_STORED_MESSAGES).where(_q.steady_rate(received))
+    stored = _q.known_rate(c.STREAM_STORED_MESSAGES).where(_q.known_rate(received))
     return (
         TimeSeries(
             title="Received against stored",
@@ -129,9 +133,9 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
                 "The panels beside it show the stream and the reason.",
             ),
             queries=(
-                Query(_q.steady_rate(received).sum_by(), "received"),
+                Query(_q.known_rate(received).sum_by(), "received"),
                 Query(stored.sum_by(), "stored"),
-                Query(_q.steady_rate(unstored).sum_by(), "not stored"),
+                Query(_q.known_rate(unstored).sum_by(), "not stored"),
             ),
             unit="mps",
             overrides=(
@@ -197,7 +201,7 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(
                 Query(
-                    conflicts.over(_q.steady_rate(c.STREAM_PUBLISHES_RECEIVED)).top(_FEW),
+                    conflicts.over(_q.known_rate(c.STREAM_PUBLISHES_RECEIVED)).top(_FEW),
                     STREAM_PATH,
                 ),
             ),

@@ -1,0 +1,118 @@
+"""Ratios of the boards in the real promtool: shown where both sides cover their window, else absent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from support.grafana.promql import filled
+
+from dashboards.queries import SELDOM_REQUEST
+from exporter.sources.subsz.reader import REQUEST
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
+
+BOARDS: Final = Path("dashboards/generated")
+WHO: Final = 'job="j",instance="i",system="s"'
+STREAM: Final = f'{WHO},account="A",stream="CARTS"'
+CONSUMER: Final = f'{STREAM},consumer="c"'
+# A sample each 15 s: fifteen minutes of successes, four of failures, then successes again. As in
+# the exporter, the counters stand still for three minutes, then end, and come back with all.
+FETCHED: Final = "0+{rise}x60 {last}+0x11 stale _x3 {back}+{rise}x110"
+BEFORE, FROZEN, ABSENT, JUST_BACK, LATER = "15m", "18m", "19m30s", "22m", "27m"
+GAP_AT_THE_START = "36m"
+
+
+def counter(rise: int) -> str:
+    return FETCHED.format(rise=rise, last=60 * rise, back=77 * rise)
+
+
+GAUGE: Final = "1+0x120 stale _x5 1+0x60"
+STEADY: Final = "0+100x120 stale _x5 12700+100x60"
+SERIES: Final = {
+    f'streamgauge_request_success{{{WHO},request="{SELDOM_REQUEST}"}}': "1+0x60 0+0x16 1+0x110",
+    f'streamgauge_request_success{{{WHO},request="jsz"}}': "1+0x190",
+    f"streamgauge_up{{{WHO}}}": "1+0x190",
+    # After half an hour, a minute and a half without any series.
+    f"streamgauge_stream_up{{{STREAM}}}": GAUGE,
+    f"streamgauge_consumer_up{{{CONSUMER}}}": GAUGE,
+    f"streamgauge_stream_publishes_received_total{{{STREAM}}}": counter(150),
+    f"streamgauge_stream_publishes_unstored_total{{{STREAM}}}": counter(50),
+    f"streamgauge_stream_stored_messages_total{{{STREAM}}}": STEADY,
+    f'streamgauge_stream_publish_rejections_total{{{STREAM},code="10071"}}': "0+50x190",
+    f"streamgauge_consumer_acks_total{{{CONSUMER}}}": counter(100),
+    f"streamgauge_consumer_deliveries_total{{{CONSUMER}}}": STEADY,
+}
+# Board, panel, number of its query, and its value where both sides are known.
+RATIOS: Final = [
+    ("sg-publish", "Received", 0, 10),
+    ("sg-publish", "Not stored", 0, 1 / 3),
+    ("sg-publish", "Received against stored", 0, 10),
+    ("sg-publish", "Received against stored", 1, 100 / 15),
+    ("sg-publish", "Received against stored", 2, 50 / 15),
+    ("sg-publish", "Not stored, by stream", 0, 1 / 3),
+    ("sg-publish", "Wrong expectations", 0, 1 / 3),
+    ("sg-consumer", "Replies per delivery", 0, 1),
+]
+
+
+@pytest.fixture(scope="module")
+def promtool() -> Path:
+    found = prometheus()
+    if found is None:
+        raise ProgramMissingError("promtool: not available")
+    return found.promtool
+
+
+def query(board: str, title: str, number: int) -> str:
+    """As Grafana sends it; `@ end()` is that of a range, which promtool does not have."""
+    document = json.loads((BOARDS / f"{board}.json").read_text())
+    inside = [each for row in document["panels"] for each in (row, *row.get("panels", ()))]
+    (panel,) = (each for each in inside if each["title"] == title)
+    return filled(panel["targets"][number]["expr"]).replace(" @ end()", "")
+
+
+def failures(promtool: Path, folder: Path, cases: list[tuple[str, str, float | None]]) -> str:
+    expected: list[dict[str, Any]] = [
+        {
+            "expr": f"round(sum({expr}), 0.001)",
+            "eval_time": at,
+            "exp_samples": [] if value is None else [{"labels": "{}", "value": round(value, 3)}],
+        }
+        for expr, at, value in cases
+    ]
+    series = [{"series": name, "values": values} for name, values in SERIES.items()]
+    test = {"interval": "15s", "input_series": series, "promql_expr_test": expected}
+    file = folder / "boards.yml"
+    file.write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}))
+    run = subprocess.run(
+        [str(promtool), "test", "rules", str(file)], capture_output=True, text=True, check=False
+    )
+    return "" if run.returncode == 0 else run.stdout + run.stderr
+
+
+def test_the_request_has_the_name_that_the_exporter_gives_it() -> None:
+    assert SELDOM_REQUEST == REQUEST
+
+
+@pytest.mark.parametrize(("board", "title", "number", "value"), RATIOS)
+def test_a_ratio_is_shown_only_where_both_sides_cover_the_window(
+    promtool: Path, tmp_path: Path, board: str, title: str, number: int, value: float
+) -> None:
+    expr = query(board, title, number)
+    known = [(expr, at, value) for at in (BEFORE, LATER)]
+    unknown = [(expr, at, None) for at in (FROZEN, ABSENT, JUST_BACK, GAP_AT_THE_START)]
+    assert failures(promtool, tmp_path, [*known, *unknown]) == ""
+
+
+@pytest.mark.parametrize("board", ["sg-fleet", "sg-exporter"])
+def test_a_failed_request_is_not_a_complete_poll(
+    promtool: Path, tmp_path: Path, board: str
+) -> None:
+    expr = query(board, "Complete polls", 0)
+    cases = [(expr, BEFORE, 1.0), (expr, FROZEN, 0.0), (expr, LATER, 1.0)]
+    assert failures(promtool, tmp_path, cases) == ""
