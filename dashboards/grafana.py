@@ -10,6 +10,7 @@ from typing import Any
 from grafanalib import core as g  # type: ignore[import-untyped]
 from grafanalib._gen import DashboardEncoder  # type: ignore[import-untyped]
 
+from dashboards.panels.empty_timelines import with_reason
 from dashboards.panels.model import (
     Annotation,
     BarGauge,
@@ -86,6 +87,8 @@ def _row(row: PlacedRow, board: Board, naming: Naming) -> list[Any]:
 
 def _panel(panel: Panel, place: Place, board: Board, naming: Naming) -> Any:
     links = panel_links(panel, board, naming.uid_prefix)
+    if isinstance(panel, StateTimeline):
+        panel = with_reason(panel)
     if panel.about_alerts and naming.runbooks:
         links.append(runbook_link(naming.runbooks))
     envelope = {
@@ -111,13 +114,14 @@ def _drawn(panel: Panel, _envelope: Json, _links: list[Json]) -> Any:
 @_drawn.register
 def _(panel: TimeSeries, envelope: Json, links: list[Json]) -> Any:
     defaults = fields.defaults(panel, links) | fields.time_series_defaults(panel)
-    extra = _extra(defaults, fields.time_series_options(), fields.overrides(panel.overrides))
+    options = fields.time_series_options(panel)
+    extra = _extra(defaults, options, fields.overrides(panel.overrides))
     return g.TimeSeries(**envelope, extraJson=extra)
 
 
 @_drawn.register
 def _(panel: Stat, envelope: Json, links: list[Json]) -> Any:
-    defaults = fields.defaults(panel, links)
+    defaults = fields.defaults(panel, links) | fields.stat_defaults(panel)
     return g.Stat(**envelope, extraJson=_extra(defaults, fields.stat_options(panel)))
 
 

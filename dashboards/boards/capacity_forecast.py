@@ -27,6 +27,7 @@ from streamgauge.promql.functions import until
 _FEW = 5
 _HORIZON = "7d"
 _MIDDLE, _LOW, _HIGH = "0.5", "0.1", "0.9"
+NO_FORECAST = "run streamgauge rollup; set forecasts in the exporter"
 _ON_TIME = "Add capacity before that date; disks and quotas take days."
 
 
@@ -39,17 +40,17 @@ def panels(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         replace(
             _dates_of(q, limits, "Streams by date",
                       c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS, c.STREAM),
-            links=(Target.STREAM,), width=10,
+            links=(Target.STREAM,), width=24,
         ),
         replace(
             _dates_of(q, limits, "Servers by date",
                       c.FORECAST_SERVER_FULL_TIMESTAMP_SECONDS, c.SERVER),
-            width=7,
+            width=12,
         ),
         replace(
             _dates_of(q, limits, "Accounts by date",
                       c.FORECAST_ACCOUNT_FULL_TIMESTAMP_SECONDS, c.ACCOUNT),
-            width=7,
+            width=12,
         ),
         _band(q),
         _against_actual(q),
@@ -80,7 +81,7 @@ def _dates_of(
         ),
         sort_by="Full in",
         ascending=True,
-        no_value="no forecast",
+        no_value=NO_FORECAST,
         height=8,
     )
 
@@ -114,6 +115,7 @@ def _band(q: Scope) -> TimeSeries:
             Query(_expected(q, metric, _HIGH).where(largest), f"high {STREAM_PATH}"),
         ),
         unit="bytes",
+        no_value=NO_FORECAST,
         overrides=(
             Override("/^low/", WARN, dashed=True),
             Override("/^high/", WARN, dashed=True),
@@ -138,6 +140,7 @@ def _against_actual(q: Scope) -> TimeSeries:
             Query(forecast.where(largest), f"expected {STREAM_PATH}"),
         ),
         unit="bytes",
+        no_value=NO_FORECAST,
         overrides=(Override("/^expected/", INFO, dashed=True),),
         links=(Target.STREAM,),
     )
@@ -157,6 +160,7 @@ def _ahead(q: Scope, title: str, metric: Metric, used: Expression, path: str) ->
             Query(_expected(q, metric, _HIGH), f"high {path}"),
         ),
         unit="bytes",
+        no_value=NO_FORECAST,
         overrides=(
             Override("/^expected/", WARN, dashed=True),
             Override("/^high/", WARN, dashed=True),

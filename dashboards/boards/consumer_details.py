@@ -166,7 +166,7 @@ def redelivery(q: Scope, limits: Limits) -> tuple[Panel, ...]:
                 Query(q.rate(c.CONSUMER_EXHAUSTED), f"max_deliver {NAME}"),
             ),
             unit="mps",
-            no_value="none received",
+            no_value="none, or no advisories: set events in the exporter",
             width=8,
         ),
         *_causes(q),
@@ -196,7 +196,7 @@ def _causes(q: Scope) -> tuple[Panel, ...]:
             ),
             queries=(Query(q.buckets(c.CONSUMER_ACK_SECONDS).sum_by("le"), "{{le}}"),),
             unit="mps",
-            no_value="no ack samples",
+            no_value="no ack samples: set sample_freq on the consumer",
             height=6,
         ),
     )

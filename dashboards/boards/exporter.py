@@ -227,7 +227,7 @@ def _requests() -> tuple[Panel, ...]:
             ),
             sort_by="Complete",
             ascending=True,
-            width=8,
+            width=10,
         ),
         TimeSeries(
             title="Errors by reason",
@@ -241,7 +241,7 @@ def _requests() -> tuple[Panel, ...]:
             ),
             unit="cps",
             no_value="none seen",
-            width=8,
+            width=7,
             height=10,
         ),
         shared.skipped_requests(
@@ -252,6 +252,7 @@ def _requests() -> tuple[Panel, ...]:
                 "permitted, or its response is too large.",
                 "Ceiling and size: raise them in the configuration if the load of the server allows it.",
             ),
+            width=7,
             height=10,
         ),
     )  # fmt: skip
@@ -272,7 +273,7 @@ def _events() -> tuple[Panel, ...]:
             ),
             queries=(Query(advisories.top(20), "{{system}} {{kind}}"),),
             unit="cps",
-            no_value="not subscribed",
+            no_value="not subscribed: set events in the exporter",
             width=8,
         ),
         TimeSeries(
@@ -285,7 +286,7 @@ def _events() -> tuple[Panel, ...]:
             ),
             queries=(Query(_q.age(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS), "{{system}}"),),
             unit="s",
-            no_value="not subscribed",
+            no_value="not subscribed: set events in the exporter",
             width=8,
         ),
         TimeSeries(

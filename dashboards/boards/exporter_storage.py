@@ -12,12 +12,15 @@ from dashboards.panels.tiles import tile
 from dashboards.queries import Scope
 from exporter import catalog as c
 
-_count = partial(tile, steps=plain(), width=8)
+_NO_ARCHIVE = "run streamgauge archive, and scrape it"
+_NO_ROLLUPS = "run streamgauge rollup; set forecasts in the exporter"
+_count = partial(tile, steps=plain(), width=8, no_value="no archive")
+_graph = partial(TimeSeries, width=8, no_value=_NO_ARCHIVE)
 
 
 def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
-        TimeSeries(
+        _graph(
             title="Requests to the archive",
             guide=Guide(
                 "Remote-write requests per second, by response code.",
@@ -26,9 +29,8 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(Query(q.rate(c.ARCHIVE_REQUESTS), "{{code}}"),),
             unit="reqps",
-            width=8,
         ),
-        TimeSeries(
+        _graph(
             title="Samples into the archive",
             guide=Guide(
                 "Samples per second made durable, and duplicates removed at compaction.",
@@ -42,9 +44,8 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
                 Query(q.rate(c.ARCHIVE_DUPLICATE_SAMPLES), "duplicates"),
             ),
             unit="cps",
-            width=8,
         ),
-        TimeSeries(
+        _graph(
             title="Newest sample of each sender",
             guide=Guide(
                 "Age of the newest sample from each sender.",
@@ -54,7 +55,6 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(q.age(c.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS), "{{sender}}"),),
             unit="s",
             steps=rising(bad=limits.of(t.ARCHIVE_SILENCE)),
-            width=8,
         ),
         *_not_stored(q),
         *_log(q, limits),
@@ -64,7 +64,7 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
 
 def _not_stored(q: Scope) -> tuple[Panel, ...]:
     return (
-        TimeSeries(
+        _graph(
             title="Requests not accepted",
             guide=Guide(
                 "Requests per second that the archive refused for good, or deferred.",
@@ -76,9 +76,8 @@ def _not_stored(q: Scope) -> tuple[Panel, ...]:
                 Query(q.rate(c.ARCHIVE_DEFERRED_REQUESTS), "deferred: {{reason}}"),
             ),
             unit="reqps",
-            width=8,
         ),
-        TimeSeries(
+        _graph(
             title="Samples not stored",
             guide=Guide(
                 "Samples per second of accepted requests that were refused or dropped, by reason.",
@@ -90,9 +89,8 @@ def _not_stored(q: Scope) -> tuple[Panel, ...]:
                 Query(q.rate(c.ARCHIVE_DROPPED_SAMPLES), "dropped: {{reason}}"),
             ),
             unit="cps",
-            width=8,
         ),
-        TimeSeries(
+        _graph(
             title="Bytes received",
             guide=Guide(
                 "Compressed bytes per second of all remote-write requests.",
@@ -101,14 +99,13 @@ def _not_stored(q: Scope) -> tuple[Panel, ...]:
             ),
             queries=(Query(q.rate(c.ARCHIVE_RECEIVED_BYTES), "received"),),
             unit="Bps",
-            width=8,
         ),
     )
 
 
 def _log(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
-        TimeSeries(
+        _graph(
             title="Size of the WAL",
             guide=Guide(
                 "Size of the write-ahead log that waits for compaction.",
@@ -117,9 +114,8 @@ def _log(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(Query(q.now(c.ARCHIVE_WAL_BYTES), "log"),),
             unit="bytes",
-            width=8,
         ),
-        TimeSeries(
+        _graph(
             title="Oldest sample in the WAL",
             guide=Guide(
                 "Age of the oldest sample that is not compacted yet.",
@@ -129,7 +125,6 @@ def _log(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(q.age(c.ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS), "oldest"),),
             unit="s",
             steps=rising(bad=limits.of(t.ARCHIVE_WAL_AGE)),
-            width=8,
         ),
     )
 
@@ -165,6 +160,7 @@ def rollups(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "age"),),
             unit="s",
             steps=rising(bad=limits.of(t.ROLLUP_AGE)),
+            no_value=_NO_ROLLUPS,
             width=16,
             height=6,
         ),
@@ -177,7 +173,7 @@ def rollups(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(Query(q.each_target(c.FORECAST_FILE_SUCCESS), "{{instance}}"),),
             mapping=YES_IS_GOOD,
-            no_value="no forecast file configured",
+            no_value="off: set forecasts in the exporter",
             width=8,
             height=6,
         ),

@@ -134,7 +134,7 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
                 Query(q.increase(c.SERVER_SLOW_CONSUMERS, RATE_WINDOW), SERVER_PATH),
                 Query(
                     q.increase(c.ACCOUNT_SLOW_CONSUMERS, RATE_WINDOW),
-                    "{{system}}/{{account}} on {{server}}",
+                    "{{account}} on {{server}} ({{system}})",
                 ),
             ),
             bars=True,

@@ -41,6 +41,7 @@ _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
 _UNKNOWN = "not known"
+_NO_REJECTIONS = "none; without events.publish_ack_tap they are not counted"
 # The publisher expected another last sequence or message id than there was.
 _CONFLICTS = Regex("10070|10071|10164")
 
@@ -187,7 +188,7 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(Query(_q.busiest(rejections, _FEW), f"{{{{code}}}} {STREAM_PATH}"),),
             unit="mps",
-            no_value="none received",
+            no_value=_NO_REJECTIONS,
             links=(Target.STREAM,),
             width=8,
         ),
@@ -208,7 +209,7 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             unit="percentunit",
             steps=rising(limits.of(t.PUBLISH_CONFLICT_RATIO)),
             soft_maximum=0.02,
-            no_value="none received",
+            no_value=_NO_REJECTIONS,
             links=(Target.STREAM,),
             width=8,
         ),
@@ -315,7 +316,7 @@ def _certainty() -> tuple[Panel, ...]:
             ),
             queries=(Query(_q.now(c.PUBLISH_ACK_TAP_ACTIVE), "{{system}}"),),
             mapping=ValueMapping((MappedValue(0, "off", WARN), MappedValue(1, "on", OK))),
-            no_value="tap off",
+            no_value="off: set events.publish_ack_tap in the exporter",
             width=8,
         ),
         shared.skipped_requests(

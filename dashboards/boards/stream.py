@@ -125,7 +125,7 @@ def _damages() -> tuple[Panel, ...]:
             steps=rising(bad=ANY), no_value="one replica",
         ),
         _stat(
-            "Damaged messages", _q.now(c.STREAM_LOST_MESSAGES), "short",
+            "Damaged", _q.now(c.STREAM_LOST_MESSAGES), "short",
             Guide("Messages that the server reports as damaged or missing in its store.",
                   "Anything above 0: data is lost.",
                   "Check the disk of the leader; restore from a replica or a backup."),

@@ -12,7 +12,7 @@ from streamgauge.promql.expression import Labels
 _FOLDED_HEIGHT = 6  # in a collapsed row
 
 
-def skipped_requests(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
+def skipped_requests(q: Scope, guide: Guide, *, width: int = 8, height: int = 8) -> StateTimeline:
     skipped = q.now(c.REQUEST_SKIPPED).equals(1)
     return StateTimeline(
         title="Skipped requests",
@@ -20,7 +20,7 @@ def skipped_requests(q: Scope, guide: Guide, *, height: int = 8) -> StateTimelin
         queries=(Query(skipped, "{{system}} {{request}}: {{reason}}"),),
         mapping=ValueMapping((MappedValue(1, "skipped", WARN),)),
         no_value="none seen",
-        width=8,
+        width=width,
         height=height,
     )
 

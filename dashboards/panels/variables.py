@@ -77,9 +77,9 @@ def is_unhealthy(verdict: Expression) -> Expression:
     return verdict.is_at_least(first) - verdict.is_at_least(end)
 
 
-# Names of series: the whole path where a board shows many systems, else a shorter one.
-STREAM_PATH = "{{system}}/{{account}}/{{stream}}"
-CONSUMER_PATH = "{{system}}/{{account}}/{{stream}}/{{consumer}}"
+# Names of series: with its system where a board shows many. The name comes first: a legend cuts the end.
+STREAM_PATH = "{{stream}} ({{system}}/{{account}})"
+CONSUMER_PATH = "{{stream}}/{{consumer}} ({{system}}/{{account}})"
 CONSUMER_OF_STREAM = "{{stream}}/{{consumer}}"
-SERVER_PATH = "{{system}}/{{server}}"
-ACCOUNT_PATH = "{{system}}/{{account}}"
+SERVER_PATH = "{{server}} ({{system}})"
+ACCOUNT_PATH = "{{account}} ({{system}})"

@@ -20,6 +20,8 @@ from dashboards.panels.model import (
 Json = dict[str, Any]
 
 _LEGEND_CALCS = ["lastNotNull", "max"]
+_WIDE = 12  # of 24 columns
+_LEGEND_WIDTH = 240
 _HIDE_FROM = {"legend": False, "tooltip": False, "viz": False}
 _TOOLTIP = {"hideZeros": False, "mode": "multi", "sort": "desc"}
 
@@ -83,16 +85,29 @@ def time_series_defaults(panel: TimeSeries) -> Json:
     return found | _bounds(panel.minimum, panel.maximum)
 
 
-def time_series_options() -> Json:
-    legend = {
-        "calcs": _LEGEND_CALCS,
-        "displayMode": "table",
-        "placement": "bottom",
+def time_series_options(panel: TimeSeries) -> Json:
+    """A wide graph has its legend at the right: below it, Grafana shows two and a half rows."""
+    wide = panel.width >= _WIDE
+    legend: Json = {
+        "calcs": _LEGEND_CALCS if wide else [],
+        "displayMode": "table" if wide else "list",
+        "placement": "right" if wide else "bottom",
         "showLegend": True,
-        "sortBy": "Max",
-        "sortDesc": True,
     }
+    if wide:
+        legend |= {"sortBy": "Max", "sortDesc": True, "width": _LEGEND_WIDTH}
     return {"legend": legend, "tooltip": _TOOLTIP}
+
+
+def without_judgement(panel: Panel) -> list[Json]:
+    """The mappings of a number; no number is grey, where Grafana takes the first threshold's colour."""
+    result = {"text": panel.no_value, "color": UNKNOWN, "index": 0}
+    absent = {"type": "special", "options": {"match": "null+nan", "result": result}}
+    return [*mappings(panel.mapping), absent]
+
+
+def stat_defaults(panel: Stat) -> Json:
+    return {"mappings": without_judgement(panel)}
 
 
 def stat_options(panel: Stat) -> Json:
@@ -129,7 +144,7 @@ def bar_gauge_defaults(panel: BarGauge) -> Json:
     """Grafana shows the legend of a single bar only as a display name."""
     legends = {query.legend for query in panel.queries}
     named = {"displayName": _display_name(*legends)} if len(legends) == 1 else {}
-    return named | _bounds(panel.minimum, panel.maximum)
+    return {"mappings": without_judgement(panel)} | named | _bounds(panel.minimum, panel.maximum)
 
 
 def _display_name(legend: str) -> str:

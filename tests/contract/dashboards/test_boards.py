@@ -350,12 +350,17 @@ def test_every_panel_has_a_meaning_what_is_bad_and_what_to_do() -> None:
     assert wrong == []
 
 
+def _results(mapping: Json) -> list[Json]:
+    options = mapping["options"]
+    return [options["result"]] if mapping["type"] == "special" else list(options.values())
+
+
 def test_every_state_has_a_text_beside_its_colour() -> None:
     wrong = []
     for uid, board in BOARDS.items():
         for panel in panels(board):
             mappings = panel["fieldConfig"]["defaults"].get("mappings", [])
-            values = [each for mapping in mappings for each in mapping["options"].values()]
+            values = [each for mapping in mappings for each in _results(mapping)]
             if panel["type"] == "state-timeline" and not mappings:
                 wrong.append(f"{uid}: {panel['title']}")
             if not all(each["text"] and each["color"] for each in values):

@@ -14,7 +14,7 @@ from support.grafana.units import shown
 
 COLUMN, LINE, GAP = 64, 34, 8  # of the grid, in pixels
 WIDTH: Final = 24 * COLUMN + 2 * GAP
-_LEGEND_LINES: Final = 5
+_LIST_LINES: Final = 4
 _TABLE_LINE: Final = 24
 
 STYLE: Final = """
@@ -30,6 +30,8 @@ main { position: relative; } .row { font-size: 15px; padding: 7px 4px; position:
 .grid { stroke: #2c2f36; stroke-width: 1; }
 .legend { padding: 0 9px; font-size: 11px; width: 100%; border-collapse: collapse; color: #b4b5bf; }
 .legend td { padding: 0 8px; white-space: nowrap; } .legend td + td { text-align: right; width: 70px; }
+.legend td:first-child { overflow: hidden; text-overflow: ellipsis; max-width: 130px; } .legend td + td { width: auto; padding: 0 3px; }
+.names { padding: 0 9px; font-size: 11px; height: 64px; overflow: hidden; color: #b4b5bf; } .names li { display: inline-block; margin-right: 12px; }
 .dot { display: inline-block; width: 12px; height: 3px; margin-right: 6px; vertical-align: middle; }
 .tiles { display: flex; height: calc(100% - 28px); gap: 4px; padding: 4px; }
 .tile { flex: 1; display: flex; flex-direction: column; align-items: center; justify-content: center; border-radius: 3px; text-align: center; }
@@ -107,9 +109,7 @@ def _inside(panel: Json, series: list[Series], window: Window, size: tuple[int, 
     if not series:
         return f'<p class="none">{escape(panel["fieldConfig"]["defaults"]["noValue"])}</p>'
     if kind == "timeseries":
-        lines = min(len(series), _LEGEND_LINES) + (len(series) > _LEGEND_LINES)
-        drawn = graph(panel, series, window, size[0], size[1] - lines * 16 - 4)
-        return drawn + _legend(panel, series)
+        return _graph(panel, series, window, size)
     if kind == "state-timeline":
         return timeline(panel, series, window, *size)
     if kind == "heatmap":
@@ -119,7 +119,24 @@ def _inside(panel: Json, series: list[Series], window: Window, size: tuple[int, 
     return _bars(panel, series) if kind == "bargauge" else _table(panel, series, size)
 
 
-def _legend(panel: Json, series: Sequence[Series]) -> str:
+def _graph(panel: Json, series: list[Series], window: Window, size: tuple[int, int]) -> str:
+    """With its legend where the panel puts it."""
+    legend = panel["options"]["legend"]
+    if legend["placement"] == "right":
+        lines = size[1] // 16 - 1
+        drawn = graph(panel, series, window, size[0] - legend["width"], size[1] - 4)
+        beside = f'<div style="width:{legend["width"]}px">{_legend(panel, series, lines)}</div>'
+        return f'<div style="display:flex">{drawn}{beside}</div>'
+    drawn = graph(panel, series, window, size[0], size[1] - _LIST_LINES * 16 - 4)
+    names = "".join(
+        f'<li><span class="dot" style="background:{look["colour"]}"></span>{escape(each.name)}</li>'
+        for each, look in zip(series, looks(panel, series), strict=True)
+        if look["legend"]
+    )
+    return f'{drawn}<ul class="names">{names}</ul>'
+
+
+def _legend(panel: Json, series: Sequence[Series], most: int) -> str:
     unit = panel["fieldConfig"]["defaults"]["unit"]
     pairs = sorted(
         (pair for pair in zip(series, looks(panel, series), strict=True) if pair[1]["legend"]),
@@ -128,10 +145,10 @@ def _legend(panel: Json, series: Sequence[Series]) -> str:
     lines = [
         f'<tr><td><span class="dot" style="background:{look["colour"]}"></span>{escape(each.name)}</td>'
         f"<td>{shown(each.last, unit)}</td>"
-        f"<td>max {shown(max(v for _, v in each.points), unit)}</td></tr>"
-        for each, look in pairs[:_LEGEND_LINES]
+        f"<td>{shown(max(v for _, v in each.points), unit)}</td></tr>"
+        for each, look in pairs[:most]
     ]
-    more = len(pairs) - _LEGEND_LINES
+    more = len(pairs) - most
     if more > 0:
         lines.append(f"<tr><td>and {more} more</td></tr>")
     return f'<table class="legend">{"".join(lines)}</table>'
@@ -147,6 +164,8 @@ def _step(value: float, steps: list[Json]) -> str:
 
 def _word(value: float, mappings: list[Json]) -> Json | None:
     for mapping in mappings:
+        if mapping["type"] == "special":
+            continue
         found: Json | None = mapping["options"].get(f"{value:g}")
         if found:
             return found

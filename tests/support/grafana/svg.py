@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -197,7 +198,7 @@ def _bars(frame: Frame, series: Series, look: Json) -> Iterator[str]:
 
 
 def timeline(panel: Json, series: Sequence[Series], window: Window, width: int, height: int) -> str:
-    words = _words(panel["fieldConfig"]["defaults"]["mappings"])
+    words = _words(panel)
     frame = Frame(width, height, window)
     row = min(34.0, (frame.bottom - _TOP) / max(1, len(series)))
     left = min(width // 2, 24 + max((len(each.name) for each in series), default=0) * 7)
@@ -222,18 +223,36 @@ def _moved(frame: Frame, x: float, left: int) -> str:
     return f"{left + share * (frame.width - left - _RIGHT):.1f}"
 
 
-def _words(mappings: list[Json]) -> dict[int, Json]:
-    return {int(value): word for each in mappings for value, word in each["options"].items()}
+Words = Callable[[float], Json]
+
+
+def _words(panel: Json) -> Words:
+    """The text and colour of a value, as Grafana 10.4 to 13 choose them.
+
+    Merged values with the colour mode `thresholds` become ranges, and mappings are ignored."""
+    defaults = panel["fieldConfig"]["defaults"]
+    if panel["options"]["mergeValues"] and defaults["color"]["mode"] == "thresholds":
+        return lambda value: _range(value, defaults["thresholds"]["steps"])
+    options = (each["options"] for each in defaults["mappings"] if each["type"] == "value")
+    known = {int(value): word for each in options for value, word in each.items()}
+    return lambda value: known.get(int(value), {"text": f"{value:g}", "color": "text"})
+
+
+def _range(value: float, steps: list[Json]) -> Json:
+    lows = [-math.inf, *(step["value"] for step in steps[1:])]
+    index = max(place for place, low in enumerate(lows) if value >= low)
+    low = "-∞" if index == 0 else f"{lows[index]:g}"
+    end = f" - {lows[index + 1]:g}" if index + 1 < len(lows) else "+"
+    return {"text": f"{low}{end}", "color": steps[index]["color"]}
 
 
 def _states(
-    frame: Frame, series: Series, words: dict[int, Json], place: tuple[int, float, float]
+    frame: Frame, series: Series, words: Words, place: tuple[int, float, float]
 ) -> Iterator[str]:
     left, top, height = place
-    for first, last, value in _merged(series, frame.window.step):
+    for first, last, word in _merged(series, frame.window.step, words):
         start, end = (float(_moved(frame, frame.x(when), left)) for when in (first, last))
         end = min(end, frame.width - _RIGHT)
-        word = words.get(int(value), {"text": f"{value:g}", "color": "text"})
         yield (
             f'<rect x="{start:.1f}" y="{top:.1f}" width="{max(1.0, end - start):.1f}" '
             f'height="{height:.1f}" fill="{colour(word["color"])}" opacity="0.75" rx="2"/>'
@@ -242,15 +261,16 @@ def _states(
             yield _text(start + 5, top + height / 2 + 4, word["text"], "start", "state")
 
 
-def _merged(series: Series, step: float) -> Iterator[tuple[float, float, float]]:
-    """Neighbours of one value as one bar; a gap ends it."""
-    start, last, value = series.points[0][0], series.points[0][0], series.points[0][1]
-    for when, now in series.points[1:]:
-        if now != value or when - last > step * 1.5:
-            yield start, last + step, value
-            start, value = when, now
+def _merged(series: Series, step: float, words: Words) -> Iterator[tuple[float, float, Json]]:
+    """Neighbours of one text as one bar; a gap ends it."""
+    start = last = series.points[0][0]
+    word = words(series.points[0][1])
+    for when, value in series.points[1:]:
+        if words(value) != word or when - last > step * 1.5:
+            yield start, last + step, word
+            start, word = when, words(value)
         last = when
-    yield start, last + step, value
+    yield start, last + step, word
 
 
 # --- heat maps ------------------------------------------------------------------------------------

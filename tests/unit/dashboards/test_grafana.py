@@ -94,7 +94,7 @@ def test_every_verdict_has_a_text_and_a_colour() -> None:
     panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_MAPPING)
     (mapping,) = drawn(panel)["fieldConfig"]["defaults"]["mappings"]
     texts = {int(value): each["text"] for value, each in mapping["options"].items()}
-    assert texts == dict(enumerate(c.VERDICTS))
+    assert texts == dict(enumerate(c.VERDICTS)) | {-1: "no data"}
     assert mapping["options"]["5"]["color"] == BAD
 
 

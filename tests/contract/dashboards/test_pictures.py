@@ -1,0 +1,54 @@
+"""Our pictures of boards show what Grafana would show, its faults included."""
+
+from __future__ import annotations
+
+import copy
+from typing import Final
+
+import pytest
+from support.grafana.board_html import page
+from support.grafana.boards import BOARDS, Json, panels
+from support.grafana.query import Series, Window
+
+WINDOW: Final = Window(start=0, end=600, step=60, scrape=15)
+VALUES: Final = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+
+
+def timelines() -> list[tuple[str, Json]]:
+    return [
+        (uid, panel)
+        for uid, board in BOARDS.items()
+        for panel in panels(board)
+        if panel["type"] == "state-timeline"
+    ]
+
+
+def picture(uid: str, panel: Json) -> str:
+    points = [(60.0 * index, float(value)) for index, value in enumerate(VALUES)]
+    shown = panel | {"gridPos": {"x": 0, "y": 0, "w": 24, "h": 8}}
+    series = [Series("A", "ORDERS", {}, points)]
+    return page(BOARDS[uid] | {"panels": [shown]}, {panel["id"]: series}, WINDOW, "")
+
+
+def texts(panel: Json) -> list[str]:
+    """Of the values that the series has, where they have one."""
+    options = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
+    return [options[str(value)]["text"] for value in sorted(set(VALUES)) if str(value) in options]
+
+
+@pytest.mark.parametrize(
+    ("uid", "panel"), timelines(), ids=lambda each: each if isinstance(each, str) else each["title"]
+)
+def test_a_timeline_shows_its_states_and_the_fault_when_it_is_put_back(
+    uid: str, panel: Json
+) -> None:
+    html = picture(uid, panel)
+    assert texts(panel)
+    assert all(f">{text}</text>" in html for text in texts(panel))
+    assert "-∞" not in html
+    broken = copy.deepcopy(panel)
+    broken["fieldConfig"]["defaults"]["color"] = {"mode": "thresholds"}
+    fault = picture(uid, broken)
+    assert ">-∞+</text>" in fault
+    assert fault.count("<rect") == 1
+    assert not any(f">{text}</text>" in fault for text in texts(panel))
