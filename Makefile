@@ -84,6 +84,9 @@ fresh: generate ## fail when a generated file is stale
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
 
+boards-look: $(READY) ## open every board in a real Grafana in Chromium; GRAFANA_URL, a grafana program or a container
+	@PYTHONPATH=tests $(BIN)/python -m support.grafana.look $(ARGS)
+
 docs: $(READY) ## build the documentation site into build/site; links are checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
