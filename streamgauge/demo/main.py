@@ -48,6 +48,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--no-prometheus", action="store_true", help="no Prometheus, no alerts")
     made.add_argument("--no-history", action="store_true", help="no archive, history or report")
     made.add_argument(
+        "--grafana",
+        action="store_true",
+        help="Grafana with the boards: a grafana program, else a container (downloads its image)",
+    )
+    made.add_argument(
         "--broken",
         metavar="NAMES",
         default=",".join(BROKEN_AT_START),
@@ -121,6 +126,7 @@ def _plan(made: argparse.ArgumentParser, arguments: argparse.Namespace) -> Plan:
         seconds=arguments.seconds,
         prometheus=not arguments.no_prometheus,
         history=not arguments.no_history,
+        grafana=arguments.grafana,
         broken=broken,
         speed=arguments.speed,
     )

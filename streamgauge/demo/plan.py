@@ -26,6 +26,7 @@ class Plan:
     seconds: float | None = None
     prometheus: bool = True
     history: bool = True
+    grafana: bool = False  # also by a container engine
     broken: tuple[str, ...] = BROKEN_AT_START
     speed: float = DEFAULT_SPEED
 

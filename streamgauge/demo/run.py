@@ -103,9 +103,10 @@ class Run:
         clock.server = first.name
         await self._start_workload(servers, clock)
         through = await self.stack.enter_async_context(nats_with_clock(first.ports.client, clock))
-        exporter = await self._start_exporter(through)
+        engine = await asyncio.to_thread(find_engine, containers=self.plan.grafana)
+        exporter = await self._start_exporter(through, address if engine else "")
         if self.plan.prometheus:
-            await self._start_watching(exporter, address)
+            await self._start_watching(exporter, address, engine)
         self._link("NATS", first.url, "user app, password app; system account: sys, sys")
         self._link("NATS monitor", f"{first.monitor_url}/", "the server's monitoring endpoints")
         self.stack.enter_context(advertised(address))
@@ -140,45 +141,39 @@ class Run:
         self.server.registry = work.registry
         self.watchers.append(self.group.create_task(_report_failure(work)))
 
-    async def _start_exporter(self, nats_url: str) -> int:
+    async def _start_exporter(self, nats_url: str, boards: str) -> int:
         with _step("exporter"):
             port = await self.plan.port("exporter")
-            child = services.exporter(self.folder, port, nats_url, self.plan.speed)
+            child = services.exporter(self.folder, port, nats_url, boards, self.plan.speed)
             self._watch(await self.stack.enter_async_context(child))
         address = f"http://127.0.0.1:{port}/"
+        self.server.exporter = f"http://127.0.0.1:{port}"
         self._link(
             "Status page", address, "start here: which consumer is stuck, since when, and why"
         )
         self._link("Metrics", f"{address}metrics", "what Prometheus scrapes")
         return port
 
-    async def _start_watching(self, exporter: int, base_url: str) -> None:
+    async def _start_watching(self, exporter: int, base_url: str, engine: Engine | None) -> None:
         """Prometheus with our rules, Alertmanager, and where available Grafana and the history."""
         programs = await asyncio.to_thread(find_prometheus)
         if programs is None:
             print_line(sys.stdout, "prometheus: skipped, not available here")
             self._link("Prometheus", None, "not available on this machine")
             return
-        engine = await asyncio.to_thread(find_engine)
-        grafana_port = await self.plan.port("grafana") if engine else None
         rules = self.folder / "rules"
-        await asyncio.to_thread(
-            write_rules,
-            rules,
-            self.plan.speed,
-            boards=f"http://127.0.0.1:{grafana_port}" if grafana_port else None,
-        )
+        await asyncio.to_thread(write_rules, rules, self.plan.speed, boards=base_url)
         manager = await self._start_alertmanager(base_url)
         archive_port = await self.plan.port("archive") if self.plan.history else None
         archive = f"127.0.0.1:{archive_port}" if archive_port else None
         wiring = Wiring(exporter, rules, manager, archive)
         prometheus = await self._start_prometheus(programs, wiring)
-        if engine and grafana_port:
-            await self._start_grafana(engine, grafana_port, prometheus)
+        if engine:
+            await self._start_grafana(engine, await self.plan.port("grafana"), prometheus)
         else:
             self._link("Grafana", None, NO_GRAFANA)
         if archive_port:
-            self._start_history(archive_port, base_url)
+            self._start_history(archive_port, base_url, programs)
 
     async def _start_alertmanager(self, base_url: str) -> str | None:
         try:
@@ -219,17 +214,20 @@ class Run:
             print_line(sys.stdout, f"grafana: skipped, {error}")
             self._link("Grafana", None, NO_GRAFANA)
             return
-        self._link("Grafana", f"http://127.0.0.1:{port}/dashboards", "our dashboards")
+        self.server.grafana = f"http://127.0.0.1:{port}"
+        self._link("Grafana", f"{self.server.grafana}/d/sg-fleet", "our boards; begin with Fleet")
 
-    def _start_history(self, archive_port: int, base_url: str) -> None:
+    def _start_history(self, archive_port: int, base_url: str, programs: Programs) -> None:
         """In the background: it takes a minute or two."""
         history = HistoryRun(
-            self.folder, archive_port, self.server, lambda line: print_line(sys.stdout, line)
+            self.folder,
+            archive_port,
+            programs.promtool,
+            self.server,
+            lambda line: print_line(sys.stdout, line),
         )
-        archive = f"http://127.0.0.1:{archive_port}/metrics"
-        self._link(
-            "Archive", archive, "remote write into Parquet, after sixty days of history", "archive"
-        )
+        what = "remote write into Parquet, after sixty days of history"
+        self._link("Archive", f"{base_url}/archive", what, "archive")
         self._link("Report", f"{base_url}/report/", "the monthly capacity report", "report")
 
         async def run_history() -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from archive.progress import ConsoleProgress
 from archive.tables.storage import StorageError
 from streamgauge.demo.history.archive_writer import Written, write_archive
+from streamgauge.demo.history.openmetrics import write_openmetrics
 from streamgauge.demo.history.recorded_series import HistoryError
 from streamgauge.demo.history.recording import record
 from streamgauge.demo.history.time_grid import make_grid
@@ -30,9 +31,12 @@ def write_history(
     days: int = DAYS,
     step: int = STEP_SECONDS,
     progress: ConsoleProgress | None = None,
+    openmetrics: Path | None = None,
 ) -> Written:
     """Raises HistoryError or StorageError."""
     recording = record(make_grid(until, days, step))
+    if openmetrics is not None:
+        write_openmetrics(recording, openmetrics)
     with (progress or ConsoleProgress()).work("writing the history", days) as done:
         return write_archive(recording, folder, done)
 
@@ -40,7 +44,9 @@ def write_history(
 def main(argv: Sequence[str] | None = None) -> int:
     words = _parser().parse_args(argv)
     try:
-        written = write_history(Path(words.out), words.until, words.days, words.step)
+        written = write_history(
+            Path(words.out), words.until, words.days, words.step, openmetrics=words.openmetrics
+        )
     except (HistoryError, StorageError) as error:
         sys.stderr.write(f"history: {error}\n")
         return 2
@@ -70,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
         "--step", type=int, choices=_STEPS, default=STEP_SECONDS,
         help=f"seconds between two samples ({STEP_SECONDS})",
     )  # fmt: skip
+    parser.add_argument(
+        "--openmetrics", type=Path, metavar="FILE", help="also as text, for promtool"
+    )
     return parser
 
 

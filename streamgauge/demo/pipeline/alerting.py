@@ -22,11 +22,13 @@ _LONGEST_INTERVAL: Final = 3.0
 _TEXTS: Final = Path("share/prometheus/alertmanager/default.tmpl")
 
 
-def write_rules(folder: Path, speed: float, *, boards: str | None) -> None:
-    """As `streamgauge alerts render` writes them; links of runbooks lead to the exporter."""
+def write_rules(folder: Path, speed: float, *, boards: str) -> None:
+    """As `streamgauge alerts render` writes them; links of runbooks lead to the exporter.
+
+    Those of boards lead to the demo's own server, which knows whether Grafana runs."""
     words = ["alerts", "render", "--out", str(folder), "--speed", f"{speed:g}"]
     words += ["--set", f"snapshot_age={_SNAPSHOT_AGE_SECONDS * speed:g}s"]
-    words += ["--dashboards", boards] if boards else []
+    words += ["--dashboards", boards]
     run([*STREAMGAUGE, *words], what="alert rules")
 
 

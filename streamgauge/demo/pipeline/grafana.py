@@ -15,8 +15,8 @@ from streamgauge.demo.processes.program_cache import ProgramMissingError, run
 
 IMAGE: Final = "docker.io/grafana/grafana:13.0.0"
 HOW: Final = (
-    "no grafana program and no container engine here; in your own, add this Prometheus as a data "
-    "source and import what streamgauge dashboards render writes"
+    "Install grafana, or podman or docker, and start the demo with --grafana. Or in your own: add "
+    "this Prometheus as a data source, and import what `streamgauge dashboards render` writes."
 )
 DATASOURCE: Final = """\
 apiVersion: 1
@@ -63,11 +63,12 @@ class Engine:
         return [str(self.program), *words, "--homepath", str(home)]
 
 
-def find_engine() -> Engine | None:
+def find_engine(*, containers: bool = True) -> Engine | None:
+    """A program on PATH, else a container engine: its image is a download of hundreds of MB."""
     for name in ("grafana", "grafana-server"):
         if found := shutil.which(name):
             return Engine(Path(found), container=False)
-    for name in ("podman", "docker"):
+    for name in ("podman", "docker") if containers else ():
         if (found := shutil.which(name)) and _is_running(found):
             return Engine(Path(found), container=True)
     return None
@@ -94,6 +95,7 @@ async def grafana(engine: Engine, folder: Path, port: int, prometheus: str) -> A
         "GF_PATHS_LOGS": str(home / "logs"),
         "GF_PATHS_PROVISIONING": str(home / "provisioning"),
         "GF_AUTH_ANONYMOUS_ENABLED": "true",
+        "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer",
         "GF_ANALYTICS_REPORTING_ENABLED": "false",
         "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
     }

@@ -1,4 +1,4 @@
-"""The slow part of the demo: sixty days of history in the archive, the rollup, the report."""
+"""The slow part of the demo: sixty days of history in archive and Prometheus, rollup, report."""
 
 import asyncio
 import shutil
@@ -12,12 +12,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from streamgauge.demo.pipeline.services import archive, plain_environment
+from streamgauge.demo.pipeline.services import (
+    archive,
+    plain_environment,
+    prometheus_data,
+    rollups_folder,
+)
 from streamgauge.demo.processes.child import STREAMGAUGE, Child
 from streamgauge.demo.processes.programs import java
 from streamgauge.demo.web.server import DemoServer
 
 DAYS: Final = 60
+# Longer than the history: few blocks, and promtool reads the text once for each.
+_BLOCK: Final = "2048h"
 
 
 class StepError(Exception):
@@ -30,6 +37,7 @@ class HistoryRun:
 
     folder: Path
     archive_port: int
+    promtool: Path
     server: DemoServer
     print_line: Callable[[str], None]
 
@@ -50,6 +58,8 @@ class HistoryRun:
             "streamgauge.demo.history.main",
             "--out",
             str(self.data),
+            "--openmetrics",
+            str(self._text),
             *until,
         )
         child = None
@@ -58,16 +68,37 @@ class HistoryRun:
             child = await stack.enter_async_context(
                 archive(self.folder, self.data, self.archive_port)
             )
+            self.server.archive = f"http://127.0.0.1:{self.archive_port}/metrics"
             self._report("archive", "receives remote write")
+            await self._fill_prometheus()
             await self._roll_up(f"{yesterday:%Y-%m}")
         except StepError as error:
             self._report("report", f"failed: {error}")
         return child
 
+    @property
+    def _text(self) -> Path:
+        return self.folder / "history.om"
+
+    async def _fill_prometheus(self) -> None:
+        """As blocks, which Prometheus finds within a minute."""
+        made = self.folder / "history-blocks"
+        words = ("tsdb", "create-blocks-from", "-q", f"--max-block-duration={_BLOCK}")
+        await self._step(
+            "boards' history",
+            (str(self.promtool), *words, "openmetrics", str(self._text), str(made)),
+        )
+        await asyncio.to_thread(self._move_blocks, made)
+
+    def _move_blocks(self, made: Path) -> None:
+        for block in made.iterdir():
+            block.rename(prometheus_data(self.folder) / block.name)
+        self._text.unlink()
+
     async def _roll_up(self, month: str) -> None:
         if await asyncio.to_thread(java) is None:
             raise StepError("rollups need Java 17 or newer, which is not available here")
-        rollups, out = self.folder / "rollups", self.folder / "report"
+        rollups, out = rollups_folder(self.folder), self.folder / "report"
         folders = ("--archive", str(self.data), "--out", str(rollups))
         await self._step("rollup", (*STREAMGAUGE, "rollup", *folders))
         wanted = ("--rollups", str(rollups), "--month", month, "--out", str(out))

@@ -16,9 +16,12 @@ from streamgauge.demo.processes.readiness import wait_until_ready
 
 POLL_SECONDS: Final = 2
 SYSTEM_NAME: Final = "demo"
+# Of the history, which has a sample each quarter of an hour.
+LOOKBACK: Final = "16m"
 
 EXPORTER_CONFIG: Final = """\
-web: {{listen_address: "127.0.0.1:{port}"}}
+web: {{listen_address: "127.0.0.1:{port}", grafana_url: "{boards}"}}
+forecasts: {forecasts}
 interval: {seconds}s
 timeout: {seconds}s
 detail: full
@@ -80,11 +83,29 @@ class Wiring:
         return text
 
 
+def rollups_folder(folder: Path) -> Path:
+    return folder / "rollups"
+
+
+def forecasts_file(folder: Path) -> Path:
+    """The rollup writes it; the exporter serves it from then on."""
+    return rollups_folder(folder) / "streamgauge_rollup.prom"
+
+
+def prometheus_data(folder: Path) -> Path:
+    return folder / "prometheus-data"
+
+
 @asynccontextmanager
-async def exporter(folder: Path, port: int, nats_url: str, speed: float) -> AsyncIterator[Child]:
-    """With the system source; ready after the first poll."""
+async def exporter(
+    folder: Path, port: int, nats_url: str, boards: str, speed: float
+) -> AsyncIterator[Child]:
+    """With the system source; ready after the first poll. `boards` is empty without Grafana."""
     config = folder / "exporter.yml"
-    text = EXPORTER_CONFIG.format(port=port, seconds=POLL_SECONDS, name=SYSTEM_NAME, url=nats_url)
+    text = EXPORTER_CONFIG.format(
+        port=port, seconds=POLL_SECONDS, name=SYSTEM_NAME, url=nats_url, boards=boards,
+        forecasts=forecasts_file(folder),
+    )  # fmt: skip
     await asyncio.to_thread(config.write_text, text)
     command = (*STREAMGAUGE, "exporter", "--config", str(config))
     ready, tempo = f"http://127.0.0.1:{port}/-/ready", {"STREAMGAUGE_SPEED": f"{speed:g}"}
@@ -102,8 +123,12 @@ async def prometheus(
     command = [
         str(programs.prometheus),
         f"--config.file={config}",
-        f"--storage.tsdb.path={folder / 'prometheus-data'}",
+        f"--storage.tsdb.path={prometheus_data(folder)}",
+        "--storage.tsdb.retention.time=400d",
+        f"--query.lookback-delta={LOOKBACK}",
         f"--web.listen-address=127.0.0.1:{port}",
+        # Links of alerts: the name of this machine may not resolve.
+        f"--web.external-url=http://127.0.0.1:{port}/",
         # Alerts that fired before Alertmanager was discovered are sent again after this time.
         "--rules.alert.resend-delay=6s",
         "--log.level=warn",
@@ -121,6 +146,7 @@ async def alertmanager(folder: Path, config: Path, port: int) -> AsyncIterator[C
         f"--config.file={config}",
         f"--storage.path={folder / 'alertmanager-data'}",
         f"--web.listen-address=127.0.0.1:{port}",
+        f"--web.external-url=http://127.0.0.1:{port}/",
         "--cluster.listen-address=",
     ]
     ready = f"http://127.0.0.1:{port}/-/ready"

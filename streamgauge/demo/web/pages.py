@@ -15,6 +15,7 @@ def _asset(name: str) -> str:
 
 
 _ADDRESS = re.compile(r"https?://[^\s<\"]+")
+_PATH_ALERT = "JetStreamConsumerAckPendingFull"  # of the fault slow-ack, broken from the start
 _STYLE, _SCRIPT = _asset("page.css"), _asset("page.js")
 
 
@@ -28,16 +29,19 @@ class Link:
     progress: str = ""  # the name of a step that still runs
 
 
-def start_page(links: Iterable[Link], faults: Sequence[Fault]) -> str:
+def start_page(links: Iterable[Link], faults: Sequence[Fault], exporter: str = "") -> str:
     cards = "\n".join(_card(place) for place in links)
     rows = "\n".join(_row(fault) for fault in faults)
     return _page(
         "Streamgauge demo",
         f"""<h1>A NATS system with something wrong in it</h1>
 <p>Everything here runs on this machine: NATS servers, a workload, the exporter, Prometheus with our
-rules (with shorter waits), Alertmanager, the archive. Open the status page first: which consumer is
-stuck, since when, and why? Then break something else and see the notification.</p>
+rules (with shorter waits), Alertmanager, the archive.</p>
 <p class="warn" data-text="firing" role="status"></p>
+<p class=quiet>Broken on purpose: <span data-text="broken"></span></p>
+<ul class="firing" data-list="firing"></ul>
+<h2>Five clicks through it</h2>
+{_path(exporter)}
 <h2>Where to look</h2>
 <div class="cards">{cards}</div>
 <h2>Faults</h2>
@@ -46,6 +50,20 @@ heal poison</code>. An alert fires within about a minute.</p>
 <table><thead><tr><th>fault</th><th>what happens</th><th>alert</th><th>state</th><th></th></tr></thead>
 <tbody>{rows}</tbody></table>""",
     )
+
+
+def _path(exporter: str) -> str:
+    """One way through the product, from the page to the plan of the month."""
+    stuck = "var-system=demo&amp;var-account=APP&amp;var-stream=PAYMENTS&amp;var-consumer=stuck"
+    steps = (
+        ("/notification-preview", "The notification", "what wakes the on-call engineer"),
+        (f"{escape(exporter)}/", "The status page", "what is unwell, the gravest first"),
+        (f"/d/sg-consumer?{stuck}", "The stuck consumer", "since when, and the evidence"),
+        (f"{escape(exporter)}/docs/runbooks/{_PATH_ALERT}", "The runbook", "what to type"),
+        ("/report/", "The monthly report", "what will be full, and when"),
+    )
+    items = (f'<li><a href="{url}">{name}</a>: {what}</li>' for url, name, what in steps)
+    return f"<ol>{''.join(items)}</ol>"
 
 
 def preview_page(preview: NotificationPreview) -> str:

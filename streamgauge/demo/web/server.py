@@ -12,6 +12,7 @@ from aiohttp import web
 from streamgauge.demo.faults.fault import Fault
 from streamgauge.demo.faults.registry import FaultError, FaultRegistry
 from streamgauge.demo.web import pages
+from streamgauge.demo.web.board_links import asset_board, board_target
 from streamgauge.demo.web.notification_preview import NotificationPreview, now
 from streamgauge.demo.web.pages import Link
 
@@ -27,13 +28,26 @@ class DemoServer:
     links: list[Link] = field(default_factory=list)
     progress: dict[str, str] = field(default_factory=dict)
     report: Path | None = None  # once it is written
+    exporter: str = ""  # their addresses, without a slash at the end
+    grafana: str | None = None
+    archive: str | None = None  # once the history is in it
 
     async def start_page(self, _: web.Request) -> web.Response:
         faults = self.registry.available if self.registry else []
-        return _html(pages.start_page(self.links, faults))
+        return _html(pages.start_page(self.links, faults, self.exporter))
 
     async def preview_page(self, _: web.Request) -> web.Response:
         return _html(pages.preview_page(self.preview))
+
+    async def board(self, request: web.Request) -> web.Response:
+        uid = request.match_info["uid"]
+        target = board_target(uid, request.query, self.grafana, self.exporter)
+        raise web.HTTPFound(target)
+
+    async def archive_page(self, _: web.Request) -> web.Response:
+        if self.archive is None:
+            return _html(pages.waiting_page("The archive", "history"))
+        raise web.HTTPFound(self.archive)
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
         if self.report is None:
@@ -50,7 +64,7 @@ class DemoServer:
         return web.json_response(
             {
                 "faults": {each.name: self._state_of(each) for each in faults},
-                "firing": firing,
+                "firing": [self._fired(each) for each in firing],
                 "pages": sum(each["severity"] == "critical" for each in firing),
                 "tickets": sum(each["severity"] == "warning" for each in firing),
                 "messages": len(self.preview.messages) + self.preview.dropped,
@@ -84,6 +98,16 @@ class DemoServer:
         except FaultError as error:
             raise web.HTTPNotFound(text=f"{error}\n") from error
         return web.json_response(self._state_of(fault) | _described(fault))
+
+    def _fired(self, labels: dict[str, str]) -> dict[str, str]:
+        place = " > ".join(filter(None, map(labels.get, ("stream", "consumer"))))
+        return {
+            "name": labels["alertname"],
+            "severity": labels["severity"],
+            "place": place or labels.get("server", ""),
+            "board": asset_board(labels),
+            "runbook": f"{self.exporter}/docs/runbooks/{labels['alertname']}",
+        }
 
     def _state_of(self, fault: Fault) -> dict[str, object]:
         firing = self.preview.firing_alerts(fault.alerts, fault.place)
@@ -129,6 +153,8 @@ def _routes(server: DemoServer) -> Sequence[web.RouteDef]:
         web.get("/", server.start_page),
         web.get("/notification-preview", server.preview_page),
         web.get("/report/{name:[^/]*}", server.report_page),
+        web.get("/archive", server.archive_page),
+        web.get("/d/{uid}", server.board),
         web.get("/state.json", server.state),
         web.get("/-/ready", server.state),
         web.post("/notification-preview/{receiver}", server.message),

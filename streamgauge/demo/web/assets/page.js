@@ -9,11 +9,21 @@ const showState = (row, state) => {
   spot.className = "state " + (state.broken ? (fired ? "wrong" : "warn") : (fired ? "warn" : "fine"));
   for (const button of row.querySelectorAll("button")) button.disabled = (button.dataset.do === "break") === state.broken;
 };
+const link = (text, address) => Object.assign(document.createElement("a"), { textContent: text, href: address });
+const showFiring = (list, alerts) => list.replaceChildren(...alerts.map((alert) => {
+  const item = document.createElement("li");
+  item.className = alert.severity === "critical" ? "wrong" : "warn";
+  item.append(alert.severity === "critical" ? "page: " : alert.severity === "warning" ? "ticket: " : "", alert.name.replace("JetStream", ""), " ", link(alert.place || "look", alert.board), ", ", link("runbook", alert.runbook));
+  return item;
+}));
 async function refresh() {
   try {
     const state = await (await fetch("/state.json", { cache: "no-store" })).json();
     for (const row of document.querySelectorAll("[data-fault]")) showState(row, state.faults[row.dataset.fault]);
     setText("firing", state.pages === 0 && state.tickets === 0 ? "no alert fires" : `firing: ${many(state.pages, "page")}, ${many(state.tickets, "ticket")}`);
+    const broken = Object.entries(state.faults).filter(([, fault]) => fault.broken).map(([name]) => name);
+    setText("broken", broken.join(", ") || "nothing");
+    for (const list of document.querySelectorAll('[data-list="firing"]')) showFiring(list, state.firing);
     for (const [name, text] of Object.entries(state.progress)) setText("progress-" + name, text);
     const page = document.querySelector("[data-messages]");
     if (page && Number(page.dataset.messages) !== state.messages) location.reload();
