@@ -41,6 +41,7 @@ _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
 _UNKNOWN = "not known"
+_NOT_COUNTED = "not known: less than five minutes counted, or its request fails"
 _NO_REJECTIONS = "none; without events.publish_ack_tap they are not counted"
 # The publisher expected another last sequence or message id than there was.
 _CONFLICTS = Regex("10070|10071|10164")
@@ -82,7 +83,8 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     # Of the same streams: received is also known where not stored is not.
     share = unstored.sum_by().over(received.where(unstored).sum_by()).clamp_max(1)
     duplicates = _q.increase(c.STREAM_DEDUPE_HITS).sum_by()
-    rejected = _q.increase(c.STREAM_PUBLISH_REJECTIONS).sum_by()
+    tapped = _q.now(c.PUBLISH_ACK_TAP_ACTIVE).equals(1)
+    rejected = _q.increase(c.STREAM_PUBLISH_REJECTIONS).sum_by().or_zero(tapped)
     return (
         tile("Received", received.sum_by(), "mps",
              Guide("Publishes that reached the streams, per second; a mean of five minutes. "
@@ -139,6 +141,7 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
                 Query(_q.known_rate(unstored).sum_by(), "not stored"),
             ),
             unit="mps",
+            no_value=_NOT_COUNTED,
             overrides=(
                 Override("received", INFO),
                 Override("stored", OK),
@@ -155,6 +158,7 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(ratio.where(worst), STREAM_PATH),),
             unit="percentunit",
             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO)),
+            no_value=_NOT_COUNTED,
             links=(Target.STREAM,),
         ),
         *_rejections(limits),

@@ -19,7 +19,7 @@ from dashboards.panels.model import (
 
 Json = dict[str, Any]
 
-_LEGEND_CALCS = ["lastNotNull", "max"]
+_LEGEND_CALCS = ["lastNotNull"]
 _WIDE = 12  # of 24 columns
 _LEGEND_WIDTH = 240
 _HIDE_FROM = {"legend": False, "tooltip": False, "viz": False}
@@ -95,7 +95,7 @@ def time_series_options(panel: TimeSeries) -> Json:
         "showLegend": True,
     }
     if wide:
-        legend |= {"sortBy": "Max", "sortDesc": True, "width": _LEGEND_WIDTH}
+        legend |= {"sortBy": "Last *", "sortDesc": True, "width": _LEGEND_WIDTH}
     return {"legend": legend, "tooltip": _TOOLTIP}
 
 

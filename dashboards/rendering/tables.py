@@ -18,7 +18,7 @@ _NARROWEST = 72
 _BAR = 120
 _MAPPED_LETTER = 7.5
 _LABEL_WIDTHS = {"stream": 120, "consumer": 120, "server": 110, "condition": 160}
-# The names that decide come first; these two are the same in most rows.
+# The names that decide come first; these are the same in most rows.
 _LAST = ("account", "system")
 
 
@@ -30,13 +30,14 @@ def transformations(table: Table) -> list[Json]:
     """Every query returns one frame; rows with the same labels become one."""
     labels = _labels(table)
     values = [_value_field(index) for index in range(len(table.columns))]
-    order = [*(each for each in labels if each not in _LAST), *values]
+    last = _LAST if "stream" in labels else _LAST[1:]  # an account may be what a row is about
+    order = [*(each for each in labels if each not in last), *values]
     titles = {label: column_title(label) for label in labels}
     titles |= {_value_field(i): column.title for i, column in enumerate(table.columns)}
     if len(table.columns) == 1:  # with one query Grafana omits the letter
         order.append("Value")
         titles["Value"] = table.columns[0].title
-    order += [each for each in _LAST if each in labels]
+    order += [each for each in last if each in labels]
     organize = {
         "excludeByName": {"Time": True, **dict.fromkeys(_hidden(table), True)},
         "includeByName": {},

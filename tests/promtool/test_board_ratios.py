@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,7 +77,12 @@ def query(board: str, title: str, number: int) -> str:
     return filled(panel["targets"][number]["expr"]).replace(" @ end()", "")
 
 
-def failures(promtool: Path, folder: Path, cases: list[tuple[str, str, float | None]]) -> str:
+def failures(
+    promtool: Path,
+    folder: Path,
+    cases: list[tuple[str, str, float | None]],
+    given: Mapping[str, str] = SERIES,
+) -> str:
     expected: list[dict[str, Any]] = [
         {
             "expr": f"round(sum({expr}), 0.001)",
@@ -85,7 +91,7 @@ def failures(promtool: Path, folder: Path, cases: list[tuple[str, str, float | N
         }
         for expr, at, value in cases
     ]
-    series = [{"series": name, "values": values} for name, values in SERIES.items()]
+    series = [{"series": name, "values": values} for name, values in given.items()]
     test = {"interval": "15s", "input_series": series, "promql_expr_test": expected}
     file = folder / "boards.yml"
     file.write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}))
@@ -107,6 +113,15 @@ def test_a_ratio_is_shown_only_where_both_sides_cover_the_window(
     known = [(expr, at, value) for at in (BEFORE, LATER)]
     unknown = [(expr, at, None) for at in (FROZEN, ABSENT, JUST_BACK, GAP_AT_THE_START)]
     assert failures(promtool, tmp_path, [*known, *unknown]) == ""
+
+
+@pytest.mark.parametrize(("tap", "value"), [("1", 0.0), ("0", None)])
+def test_without_a_rejection_there_are_none_only_where_they_are_counted(
+    promtool: Path, tmp_path: Path, tap: str, value: float | None
+) -> None:
+    expr = query("sg-publish", "Rejections", 0).replace("rejections_total", "rejections_absent")
+    series = {f"streamgauge_publish_ack_tap_active{{{WHO}}}": f"{tap}+0x140"}
+    assert failures(promtool, tmp_path, [(expr, BEFORE, value)], series) == ""
 
 
 @pytest.mark.parametrize("board", ["sg-fleet", "sg-exporter"])

@@ -16,7 +16,7 @@ from streamgauge.demo.processes.program_cache import ProgramMissingError, run
 IMAGE: Final = "docker.io/grafana/grafana:13.0.0"
 HOW: Final = (
     "Install grafana, or podman or docker, and start the demo with --grafana. Or in your own: add "
-    "this Prometheus as a data source, and import what `streamgauge dashboards render` writes."
+    "this Prometheus as a data source, and import what streamgauge dashboards render writes."
 )
 DATASOURCE: Final = """\
 apiVersion: 1

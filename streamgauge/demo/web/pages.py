@@ -93,7 +93,12 @@ when it is ready.</p>""",
 
 def _card(place: Link) -> str:
     name = escape(place.name)
-    title = f'<a href="{escape(place.address)}">{name}</a>' if place.address else f"<b>{name}</b>"
+    title = f"<b>{name}</b>"
+    if place.address:
+        shown = escape(place.address)
+        # A browser opens no nats:// address: it is for copying.
+        is_page = place.address.startswith("http")
+        title = f'<a href="{shown}">{name}</a>' if is_page else f"{title}<code>{shown}</code>"
     spot = (
         f'<p class=quiet data-text="progress-{escape(place.progress)}"></p>'
         if place.progress

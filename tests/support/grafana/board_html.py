@@ -30,7 +30,7 @@ main { position: relative; } .row { font-size: 15px; padding: 7px 4px; position:
 .grid { stroke: #2c2f36; stroke-width: 1; }
 .legend { padding: 0 9px; font-size: 11px; width: 100%; border-collapse: collapse; color: #b4b5bf; }
 .legend td { padding: 0 8px; white-space: nowrap; } .legend td + td { text-align: right; width: 70px; }
-.legend td:first-child { overflow: hidden; text-overflow: ellipsis; max-width: 130px; } .legend td + td { width: auto; padding: 0 3px; }
+.legend td:first-child { overflow: hidden; text-overflow: ellipsis; max-width: 180px; } .legend td + td { width: auto; padding: 0 3px; }
 .names { padding: 0 9px; font-size: 11px; height: 64px; overflow: hidden; color: #b4b5bf; } .names li { display: inline-block; margin-right: 12px; }
 .dot { display: inline-block; width: 12px; height: 3px; margin-right: 6px; vertical-align: middle; }
 .tiles { display: flex; height: calc(100% - 28px); gap: 4px; padding: 4px; }
@@ -140,12 +140,11 @@ def _legend(panel: Json, series: Sequence[Series], most: int) -> str:
     unit = panel["fieldConfig"]["defaults"]["unit"]
     pairs = sorted(
         (pair for pair in zip(series, looks(panel, series), strict=True) if pair[1]["legend"]),
-        key=lambda pair: -max(value for _, value in pair[0].points),
+        key=lambda pair: -pair[0].last,
     )
     lines = [
         f'<tr><td><span class="dot" style="background:{look["colour"]}"></span>{escape(each.name)}</td>'
-        f"<td>{shown(each.last, unit)}</td>"
-        f"<td>{shown(max(v for _, v in each.points), unit)}</td></tr>"
+        f"<td>{shown(each.last, unit)}</td></tr>"
         for each, look in pairs[:most]
     ]
     more = len(pairs) - most

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import sys
 import tempfile
 import time
@@ -40,14 +41,21 @@ CHOSEN: Final = {
 
 async def draw(address: str, folder: Path, shown: float, scrape: float) -> None:
     end = time.time()
-    window = Window(end - shown, end, max(scrape, shown / POINTS), scrape)
     async with aiohttp.ClientSession() as session:
         for uid, board in BOARDS.items():
+            seconds = max(shown, _days(board) * 86_400)
+            window = Window(end - seconds, end, max(scrape, seconds / POINTS), scrape)
             context = Prometheus(address, session, CHOSEN.get(uid, {}))
             found = {each["id"]: await context.panel(each, window) for each in panels(board)}
             path = folder / f"board-{uid}.html"
             await asyncio.to_thread(path.write_text, _page(board, found, window))
             print(f"{uid}: {sum(map(bool, found.values()))} of {len(found)} panels", flush=True)
+
+
+def _days(board: Json) -> int:
+    """Of the range that a board for weeks opens with; 0 for one of hours."""
+    found = re.fullmatch(r"now-(\d+)d", board["time"]["from"])
+    return int(found[1]) if found else 0
 
 
 def _page(board: Json, found: dict[int, list[Series]], window: Window) -> str:

@@ -26,6 +26,9 @@ PALETTE: Final = (
     "#73bf69", "#f2cc0c", "#5794f2", "#ff9830", "#b877d9", "#8ab8ff", "#fade2a", "#ffa6b0",
     "#96d98d", "#c0d8ff", "#ffcb7d", "#ca95e5", "#37872d", "#e0b400", "#1f60c4",
 )  # fmt: skip
+_DAY: Final = 86_400
+_TICKS: Final = (60, 120, 300, 600, 900, 1800, 3600, 6 * 3600, _DAY, 5 * _DAY, 30 * _DAY)
+_DATES_FROM: Final = 2 * _DAY
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 12, 8, 22
 
 
@@ -73,12 +76,13 @@ def _line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
 
 def _times(frame: Frame) -> Iterator[str]:
     span = frame.window.end - frame.window.start
-    step = next(s for s in (60, 120, 300, 600, 900, 1800, 3600, 86400) if span / s <= 7)
+    step = next(s for s in _TICKS if span / s <= 7)
+    written = "%H:%M" if span < _DATES_FROM else "%d %b"
     when = (frame.window.start // step + 1) * step
     while when < frame.window.end:
         x = frame.x(when)
         yield _line(x, _TOP, x, frame.bottom, 'class="grid"')
-        yield _text(x, frame.height - 7, time.strftime("%H:%M", time.gmtime(when)))
+        yield _text(x, frame.height - 7, time.strftime(written, time.gmtime(when)))
         when += step
 
 

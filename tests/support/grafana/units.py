@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Final
 
 _SUFFIXED: Final = {"mps": " msg/s", "cps": " c/s", "reqps": " req/s"}
@@ -14,6 +15,8 @@ def shown(value: float, unit: str, decimals: int | None = None) -> str:
         return "NaN"
     if unit == "s":
         return _time(value)
+    if unit == "dateTimeFromNow":
+        return f"{_time(time.time() - value / 1000)} ago"
     if unit == "percentunit":
         return f"{_digits(value * 100)}%"
     if unit in ("bytes", "Bps"):

@@ -9,6 +9,7 @@ import aiohttp
 import pytest_asyncio
 
 from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.web.pages import Link
 from streamgauge.demo.web.server import DemoServer, serving
 
 ALERT = {
@@ -73,6 +74,14 @@ async def test_what_fires_is_listed_with_its_board_and_runbook(
     assert fired["runbook"] == (
         "http://127.0.0.1:7778/docs/runbooks/JetStreamConsumerAckPendingFull"
     )
+
+
+async def test_only_what_a_browser_opens_is_a_link(demo: tuple[DemoServer, str]) -> None:
+    server, address = demo
+    server.links += [Link("NATS", "nats://127.0.0.1:4222", ""), Link("Report", "http://x/", "")]
+    page = await _location(f"{address}/")
+    assert "<b>NATS</b><code>nats://127.0.0.1:4222</code>" in page
+    assert '<a href="http://x/">Report</a>' in page
 
 
 async def test_the_start_page_suggests_five_clicks(demo: tuple[DemoServer, str]) -> None:
