@@ -109,19 +109,18 @@ class Scope:
         return (grown / _STEADY_SECONDS).max_by(*identity(counter))
 
     def known_rate(self, counter: Metric, /) -> Expression:
-        """The steady rate, only where the five minutes were counted from their start to their end.
+        """The steady rate, only where the counter was fresh at both ends of the five minutes.
 
-        A ratio of two rates of which one misses a part of the window would be wrong."""
+        A ratio of two rates of which one misses a part of the window would be wrong. A gap inside
+        does no harm: the counter has it all at the end."""
         presence = _PRESENCE[identity(counter)]
         known = self.steady_rate(counter).where(self.now(presence))
         known = known.where(self.before(presence, _STEADY_WINDOW))
         if counter not in FETCHED_SELDOM:
             return known
-        request: dict[str, MatchValue] = {"request": SELDOM_REQUEST}
-        success = self.selector(catalog.REQUEST_SUCCESS, request)
-        whole = OverTime("min_over_time", success, _STEADY_WINDOW).max_by(*catalog.SYSTEM)
-        known = known.where(whole.equals(1), on=catalog.SYSTEM)
-        began = self.before(catalog.REQUEST_SUCCESS, _STEADY_WINDOW, **request)
+        success = self.now(catalog.REQUEST_SUCCESS, request=SELDOM_REQUEST)
+        began = self.before(catalog.REQUEST_SUCCESS, _STEADY_WINDOW, request=SELDOM_REQUEST)
+        known = known.where(success.equals(1), on=catalog.SYSTEM)
         return known.where(began.equals(1), on=catalog.SYSTEM)
 
     def complete_polls(self) -> Expression:

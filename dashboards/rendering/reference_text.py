@@ -10,7 +10,7 @@ The boards are for Grafana 10.4 to 13 (the tests check them against the types of
 or newer, or a compatible database (Thanos, Mimir, VictoriaMetrics). Links lead from the fleet to a stream
 to a consumer: click a line, a bar or a name in a table to open its board with the same time range.
 
-A small renderer draws the pictures from the board files and from data of the demo on three servers. They
+A small renderer draws the pictures from the board files and from data of the demo. They
 show the right values, colours, thresholds and positions, but they are **not screenshots of Grafana**: its
 fonts, menus and tooltips are different.
 

@@ -24,8 +24,9 @@ CONSUMER: Final = f'{STREAM},consumer="c"'
 # A sample each 15 s: fifteen minutes of successes, four of failures, then successes again. As in
 # the exporter, the counters stand still for three minutes, then end, and come back with all.
 FETCHED: Final = "0+{rise}x60 {last}+0x11 stale _x3 {back}+{rise}x110"
-BEFORE, FROZEN, ABSENT, JUST_BACK, LATER = "15m", "18m", "19m30s", "22m", "27m"
-GAP_AT_THE_START = "36m"
+BEFORE, FROZEN, ABSENT, JUST_BACK, LATER = "15m", "18m", "18m45s", "22m", "27m"
+# At its start and its end all is counted: the gap is inside.
+GAP_INSIDE, GAP_AT_THE_START = "20m", "36m"
 
 
 def counter(rise: int) -> str:
@@ -110,7 +111,7 @@ def test_a_ratio_is_shown_only_where_both_sides_cover_the_window(
     promtool: Path, tmp_path: Path, board: str, title: str, number: int, value: float
 ) -> None:
     expr = query(board, title, number)
-    known = [(expr, at, value) for at in (BEFORE, LATER)]
+    known = [(expr, at, value) for at in (BEFORE, GAP_INSIDE, LATER)]
     unknown = [(expr, at, None) for at in (FROZEN, ABSENT, JUST_BACK, GAP_AT_THE_START)]
     assert failures(promtool, tmp_path, [*known, *unknown]) == ""
 

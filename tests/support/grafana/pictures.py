@@ -34,7 +34,7 @@ SUBTITLE: Final = (
 )
 # The boards about one thing show the one with the best story.
 CHOSEN: Final = {
-    "sg-stream": {"stream": "LEDGER"},
+    "sg-stream": {"stream": "PAYMENTS"},
     "sg-consumer": {"stream": "PAYMENTS", "consumer": "stuck"},
 }
 
