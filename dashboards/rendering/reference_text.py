@@ -74,6 +74,7 @@ PYTHONPATH=tests python -m support.grafana.pictures 30
 
 ## Look at them in a real Grafana
 
+<!-- example: needs a Grafana, which the tests do not have -->
 ```sh
 make boards-look                                            # a grafana program, podman or docker
 make boards-look GRAFANA_URL=http://admin:admin@host:3000   # one of yours; it imports the boards
