@@ -81,13 +81,15 @@ class HistoryRun:
         return self.folder / "history.om"
 
     async def _fill_prometheus(self) -> None:
-        """As blocks, which Prometheus finds within a minute."""
-        made = self.folder / "history-blocks"
+        """As blocks, which Prometheus finds within a minute. The report does not need them."""
+        made, name = self.folder / "history-blocks", "boards' history"
         words = ("tsdb", "create-blocks-from", "-q", f"--max-block-duration={_BLOCK}")
-        await self._step(
-            "boards' history",
-            (str(self.promtool), *words, "openmetrics", str(self._text), str(made)),
-        )
+        files = ("openmetrics", str(self._text), str(made))
+        try:
+            await self._step(name, (str(self.promtool), *words, *files))
+        except StepError as error:
+            self._report(name, f"failed: {error}")
+            return
         await asyncio.to_thread(self._move_blocks, made)
 
     def _move_blocks(self, made: Path) -> None:
