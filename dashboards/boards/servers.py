@@ -28,7 +28,7 @@ from streamgauge.promql.expression import Expression
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
 _stat = partial(tile, width=8)
-_ACCOUNT_PATH = "{{system}}/{{account}} on {{server}}"
+_ACCOUNT_PATH = "{{account}} on {{server}} ({{system}})"
 _FEW = 10
 
 
