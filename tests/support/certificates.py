@@ -26,7 +26,9 @@ class Authority:
     @classmethod
     def create(cls, folder: Path, name: str = "authority") -> Authority:
         folder.mkdir(parents=True, exist_ok=True)
-        made = _request(folder, name, ("basicConstraints=critical,CA:TRUE",))
+        # Python 3.13 and later refuse an authority without key usage.
+        usage = "keyUsage=critical,keyCertSign,cRLSign"
+        made = _request(folder, name, ("basicConstraints=critical,CA:TRUE", usage))
         return cls(folder, made.cert, made.key)
 
     def issue(self, name: str, san: str = "IP:127.0.0.1,DNS:localhost") -> Certificate:

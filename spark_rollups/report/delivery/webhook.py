@@ -35,7 +35,8 @@ def post(report: Report, settings: WebhookSettings, link: str) -> None:
         with urllib.request.urlopen(request, timeout=_TIMEOUT):  # noqa: S310
             return
     except urllib.error.HTTPError as error:
-        raise DeliveryError(f"webhook of {parts.hostname}: status {error.code}") from error
+        with error:  # closes the response
+            raise DeliveryError(f"webhook of {parts.hostname}: status {error.code}") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         raise DeliveryError(f"webhook of {parts.hostname}: {reason}") from error

@@ -84,6 +84,7 @@ def _post(path: str) -> dict[str, object]:
             response: dict[str, object] = json.load(body)
             return response
     except urllib.error.HTTPError as error:
-        raise NoDemoError(error.read().decode().strip()) from error
+        with error:  # closes the response
+            raise NoDemoError(error.read().decode().strip()) from error
     except OSError as error:
         raise NoDemoError(f"the demo at {address} does not respond: {error}") from error
