@@ -47,4 +47,5 @@ def _fields(table: str) -> Any:
 
 
 def _column(functions: Any, field: Any) -> Any:
-    return functions.col(field.name).cast(field.dataType).alias(field.name)
+    # By name: Spark Connect sends a string type with its collation, which delta-rs cannot read.
+    return functions.col(field.name).cast(field.dataType.simpleString()).alias(field.name)
