@@ -137,6 +137,7 @@ def _classic(settings: SparkSettings, log: Callable[[str], None]) -> Session:
             builder = builder.config(key, value)
         launch_java(conf)
     spark = builder.getOrCreate()
+    _quiet_accumulators(spark)
     sent = contextlib.ExitStack()
     if not settings.local and not settings.submitted:
         spark.sparkContext.addPyFile(str(sent.enter_context(package_zip())))
@@ -197,3 +198,9 @@ def _one_line_errors() -> Iterator[None]:
         if not is_spark(error):
             raise
         raise RollupError(f"Spark does not start: {reason_in(str(error))}") from error
+
+
+def _quiet_accumulators(spark: Any) -> None:
+    """When Java dies, pyspark prints a traceback of its own thread; the action raises the error."""
+    with contextlib.suppress(AttributeError):  # private: without it the traceback is printed
+        spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001

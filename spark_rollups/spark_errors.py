@@ -10,6 +10,7 @@ from spark_rollups.filesystem import RollupError
 
 _FOREIGN: Final = ("pyspark", "py4j", "grpc")
 _MOST: Final = 300
+_NO_CLASS: Final = "does not exist in the JVM"
 _DIED: Final = "Java has died; if the system log says out of memory, lower spark.driver.memory"
 
 
@@ -29,7 +30,7 @@ def spark_failures(consequence: str) -> Iterator[None]:
     except Exception as error:
         if not is_spark(error):
             raise
-        story = _DIED if _java_died(error) else str(error).strip()
+        story = _DIED if java_died(error) else str(error).strip()
         raise SparkFailedError(story, consequence) from error
 
 
@@ -39,17 +40,21 @@ def while_java_lives() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not _java_died(error):
+        if not java_died(error):
             raise
 
 
-def _java_died(error: Exception) -> bool:
-    """A refused connection is one to Java: errors of storage are RollupError."""
-    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+def java_died(error: Exception) -> bool:
+    """A refused connection is one to Java: errors of storage are RollupError.
+
+    When Java dies during a call, py4j takes classes of Spark itself for missing.
+    """
+    lost = type(error).__name__ == "Py4JNetworkError" or str(error).endswith(_NO_CLASS)
+    return isinstance(error, ConnectionError) or lost
 
 
 def is_spark(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in _FOREIGN or _java_died(error)
+    return type(error).__module__.partition(".")[0] in _FOREIGN or java_died(error)
 
 
 def reason_in(story: str) -> str:

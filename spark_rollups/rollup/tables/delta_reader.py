@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.spark_errors import is_spark, reason_in
+from spark_rollups.spark_errors import is_spark, java_died, reason_in
 
 
 def read_table(spark: Any, root: Root, table: str, version: int) -> Any:
@@ -14,7 +14,7 @@ def read_table(spark: Any, root: Root, table: str, version: int) -> Any:
     try:
         return read.load(f"{root.spark}/{table}")
     except Exception as error:
-        if not is_spark(error):
+        if java_died(error) or not is_spark(error):
             raise
         raise RollupError(
             f"Spark cannot open version {version} of {root}/{table}: {reason_in(str(error))}; "

@@ -20,7 +20,7 @@ from spark_rollups.jobs.archive_days import open_archive
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.rollup.tables.schemas import FORECASTS
 from spark_rollups.session import SparkSettings, open_session
-from spark_rollups.spark_errors import SparkFailedError, reason_in
+from spark_rollups.spark_errors import SparkFailedError, java_died, reason_in
 
 FORECAST = {
     **{name: None for name in FORECASTS.names if FORECASTS.field(name).type != "string"},
@@ -158,6 +158,16 @@ def test_a_failure_of_spark_is_reported_with_its_full_text(
     assert output[0] == "An error occurred"
     failed = "streamgauge: Spark failed: org.apache.spark.SparkException: Job aborted"
     assert output[-1] == f"{failed}; there is no result yet"
+
+
+def test_java_that_dies_during_a_call_looks_like_a_missing_class() -> None:
+    class Py4JError(Exception): ...
+
+    assert java_died(
+        Py4JError("org.apache.spark.sql.classic.SparkSession does not exist in the JVM")
+    )
+    assert java_died(ConnectionRefusedError())
+    assert not java_died(Py4JError("Job aborted"))
 
 
 def test_the_reason_is_the_workers_own_error() -> None:
