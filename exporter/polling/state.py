@@ -1,4 +1,4 @@
-"""The state of one system after its polls, and what of it may still be served. Pure, except for the age of what is served."""
+"""The state of one system after its polls, and what of it may still be served."""
 
 from __future__ import annotations
 

@@ -34,5 +34,5 @@ class BoundedParser(Parser):
 
 class BoundedClient(Client):
     def bound(self, limit: int, on_oversize: Callable[[str], None]) -> None:
-        """Call it before `connect`. The parser is private: test_large_responses.py holds this."""
+        """Call it before `connect`. The parser is private: test_hostile_connections.py holds this."""
         self._ps = BoundedParser(self, limit, on_oversize)
