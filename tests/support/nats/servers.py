@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
-import nats
 from nats.aio.client import Client
 from streamgauge.demo.nats_server.cluster import Login, NatsCluster
 from streamgauge.demo.nats_server.options import (
@@ -85,13 +84,22 @@ def with_reader(account: str, permissions: Permissions | None) -> NatsOptions:
     return default_options(accounts=accounts)
 
 
+class OrderedClient(Client):
+    """After `flush` the server has carried out all that was sent before."""
+
+    async def flush(self, timeout: int = 60) -> None:
+        await super().flush(timeout)  # the library's ping overtakes commands that are not sent yet
+        await super().flush(timeout)
+
+
 async def connect(server: NatsServer | NatsCluster, user: Login = APP) -> Client:
     """A client that gives up at once: a test that loses its server wants to know."""
     if isinstance(server, NatsCluster):
         urls = [node.url for node in server.nodes if node.running]
     else:
         urls = [server.url]
-    return await nats.connect(
+    client = OrderedClient()
+    await client.connect(
         urls,
         user=user.user,
         password=user.password,
@@ -100,6 +108,7 @@ async def connect(server: NatsServer | NatsCluster, user: Login = APP) -> Client
         max_reconnect_attempts=1,
         reconnect_time_wait=0.05,
     )
+    return client
 
 
 @asynccontextmanager
