@@ -167,6 +167,8 @@ def is_unfinished(
     # Where the unacked message was deleted, the next stored one may have been acked.
     if not gapless and measurement.seq != unfinished:
         return False
-    # A purge sets the floor before the first message, which may have been acked.
-    by_purge = row.ack_floor_stream_seq < row.stream_first_seq and row.ack_floor_consumer_seq > 0
+    # The first message after a purge may have been acked. A purge moves the floor to just before that
+    # message; a floor that never moved (and on 2.9 no purge moves it) is left behind.
+    never_moved = row.ack_floor_consumer_seq == 0
+    by_purge = row.ack_floor_stream_seq + never_moved < row.stream_first_seq
     return not by_purge or gap_deliveries(row) <= row.num_ack_pending

@@ -12,7 +12,13 @@ from support.exporter.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Stream
 from exporter.signals.events_input import LagMeasurement
-from exporter.signals.lag import MAX_POINTS, StreamTimes, first_unfinished, measurement_holds
+from exporter.signals.lag import (
+    MAX_POINTS,
+    StreamTimes,
+    first_unfinished,
+    is_unfinished,
+    measurement_holds,
+)
 
 
 def seen(first: int, first_at: float, last: int, last_at: float) -> Stream:
@@ -222,3 +228,23 @@ def test_a_measurement_holds_while_its_message_is_the_first() -> None:
     assert not measurement_holds(measurement, 26)
     assert not measurement_holds(measurement, 9)  # acks were forgotten: older ones are open again
     assert not measurement_holds(None, 10)
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "floor", "first", "certain"),
+    [
+        (22, 23, 48, False),  # the floor of 2.9 stays where the consumer started: 48 may be acked
+        (22, 23, 24, True),  # nothing was purged
+        (2, 23, 48, True),  # nothing was acked
+        (22, 0, 1, True),
+        (22, 0, 48, False),
+    ],
+)
+def test_after_a_purge_past_a_floor_that_never_moved_the_first_message_may_be_acked(
+    deliveries: int, floor: int, first: int, *, certain: bool
+) -> None:
+    behind = row(
+        deliveries, 60, 0, num_ack_pending=2, ack_floor_stream_seq=floor, stream_first_seq=first
+    )
+    measurement = LagMeasurement(start_seq=first, seq=first, stored=NOW)
+    assert is_unfinished(measurement, first, behind, gapless=False) is certain
