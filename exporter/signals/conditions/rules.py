@@ -86,10 +86,15 @@ def looping_since(evidence: Evidence, *, held: bool) -> float | None:
 
 
 def finishes_nothing(evidence: Evidence) -> bool:
-    """Hardly a delivery ends a message."""
-    first, now = evidence.past[0], evidence.now
+    """Hardly a delivery ends a message, nor have the last ones: then work has begun again."""
+    past, now = evidence.past, evidence.now
+    least = evidence.limits.loop_finished_ratio
+    return not (_finishes(past[0], now, least) or _finishes(past[-1], now, LOOP_RATIO))
+
+
+def _finishes(first: Point, now: Point, ratio: float) -> bool:
     deliveries = now.deliveries - first.deliveries
-    return finished(first, now) < evidence.limits.loop_finished_ratio * deliveries
+    return deliveries > 0 and finished(first, now) >= ratio * deliveries
 
 
 def stalled_since(evidence: Evidence, *, held: bool) -> float | None:

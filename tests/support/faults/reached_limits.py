@@ -81,7 +81,8 @@ class AckPendingFull(Fault):
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("HELD", subjects=["held"])
-        await site.api.consumer("HELD", "worker", max_ack_pending=5, ack_wait=seconds(2))
+        # Redelivered less often than the notification takes: at a high speed it loops as well.
+        await site.api.consumer("HELD", "worker", max_ack_pending=5, ack_wait=seconds(10))
 
     async def provoke(self, site: Site) -> None:
         await site.api.publish("held", 20)

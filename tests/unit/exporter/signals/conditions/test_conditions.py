@@ -518,3 +518,30 @@ def test_what_cannot_be_judged_is_reported_with_its_reason(
     found, missing = judge(given, ())
     assert set(missing) == expected
     assert not {word for word, _ in missing} & {word for word, _ in found}
+
+
+def test_a_loop_that_works_again_finishes_messages_at_once_and_not_after_the_window() -> None:
+    looped = {
+        "deliveries": [5, *range(105, 1000, 100)],
+        "redeliveries": [0, *range(100, 1000, 100)],
+        "floor": [0] * 10,
+        "unacked": [5] * 10,
+    }
+    held: Held = (("redelivery_loop", NOW - 600.0), ("nothing_finished", NOW - 600.0))
+
+    def after(deliveries: int, redeliveries: int, floor: int) -> set[str]:
+        """Which still hold after the next half minute."""
+        ends = {
+            "deliveries": deliveries,
+            "redeliveries": redeliveries,
+            "floor": floor,
+            "unacked": 5,
+        }
+        series = points(**{name: [*looped[name], ends[name]] for name in looped})
+        kept, _ = judge(evidence(num_ack_pending=5, num_pending=900, **series), held)
+        return {word for word, _ in kept}
+
+    assert after(1005, 1000, 0) == {"redelivery_loop", "nothing_finished"}
+    assert after(965, 920, 40) == {"redelivery_loop"}
+    # Now and then one is finished: that is no work.
+    assert after(1005, 998, 2) == {"redelivery_loop", "nothing_finished"}
