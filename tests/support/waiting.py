@@ -15,6 +15,7 @@ async def until(
     holds: Callable[[T], bool],
     otherwise: str,
     within: float = DEADLINE_SECONDS,
+    pause: float = PAUSE_SECONDS,
 ) -> T:
     """The first result for which `holds` is true; a failure shows the last result."""
     last: T | None = None
@@ -24,6 +25,6 @@ async def until(
                 last = await request()
                 if holds(last):
                     return last
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(pause)
     except TimeoutError:
         raise AssertionError(f"{otherwise}; last seen: {last}") from None
