@@ -88,7 +88,8 @@ class NakLoop(WorkerFault):
     name = "nak-loop"
     what = "the worker naks every message, again and again"
     stream, consumer, place = "IMPORTS", "loader", "IMPORTS > loader"
-    alerts = ("ConsumerNakLoop", "ConsumerRedeliveryHigh")
+    # The page mutes the two tickets as soon as nothing has been finished for long.
+    alerts = ("ConsumerRedeliveryLoop", "ConsumerNakLoop", "ConsumerRedeliveryHigh")
     remedy = "the worker acks again"
     per_second = 2
     RETRY_SECONDS: ClassVar[float] = 1.0

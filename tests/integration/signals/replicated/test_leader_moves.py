@@ -1,6 +1,7 @@
 """Three nodes: what is counted stays true while the leaders of streams and consumers move."""
 
 from support.nats.servers import APP, NatsCluster, connected
+from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, NAK, TERM, Workload
 from support.signals.observations import watches
 
@@ -52,8 +53,11 @@ async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster
         await work.drain("mixed")
         await seen.poll_until_true(*all_of_them)
         assert (mixed.redeliveries, mixed.lost, filtered.redeliveries, slow.lost) == (5, 2, 2, 8)
+        # A leader of 2.9 that steps down briefly reports old numbers: the counts may be bounds then.
+        surely = version_of(nats_cluster) >= (2, 10)
         for result in seen.result(mixed):
-            assert _counted(result) == (5, 2, 0, 0, 1)
+            assert _counted(result)[:4] == (5, 2, 0, 0)
+            assert result.redelivery_exact == 1 or not surely
             assert result.leader_changes >= 1
         for result in seen.result(slow):
             assert _counted(result) == (0, 8, 0, 0, 1)
