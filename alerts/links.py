@@ -3,32 +3,87 @@
 from __future__ import annotations
 
 from alerts.render_options import RenderOptions
+from alerts.rule import Alert
 from exporter import catalog
+from streamgauge.promql.selectors import SCRAPE
 
+_ON_BOARDS = ("system", "account", "stream", "consumer")
+# Pages of the exporter and what chooses the asset; where several fit, the last one is meant.
+_PAGES = {
+    "server": ("system", "server"),
+    "stream": ("system", "account", "stream"),
+    "consumer": ("system", "account", "stream", "consumer"),
+}
+# It is about a server that the exporter may not know any more: the overview names it.
+_ON_OVERVIEW = ("MetaPeerOffline",)
 # Not only now: a link must open while the exporter is down.
-_ADDRESSES = f'query "last_over_time({catalog.WEB_INFO.name}[1d])"'
+_EXPORTERS = f"last_over_time({catalog.WEB_INFO.name}[1d])"
+_SYSTEMS = f"last_over_time({catalog.SNAPSHOT_AGE_SECONDS.name}{{%s}}[1d])"
 _EXPORTER = (
     "{{ if .Labels.external_url }}{{ .Labels.external_url }}"
     "{{ else }}{{ .Labels.scheme }}://{{ .Labels.instance }}{{ end }}"
 )
 
 
-def runbook_url(alert: str, options: RenderOptions) -> str:
+def runbook_url(alert: Alert, options: RenderOptions) -> str:
     """A page of the exporter, unless the options say where the runbooks are."""
+    name = alert.full_name
     if options.runbooks:
-        return f"{options.runbooks}/{alert}.md"
-    return _with_addresses(f"{_EXPORTER}/docs/runbooks/{alert}", f"docs/runbooks/{alert}.md")
+        return f"{options.runbooks}/{name}.md"
+    return _with_addresses(alert, f"{_EXPORTER}/docs/runbooks/{name}", f"docs/runbooks/{name}.md")
 
 
-def board_url(path: str, options: RenderOptions) -> str:
-    """A board, where the address of Grafana is known; else the status page of the exporter."""
+def board_url(alert: Alert, options: RenderOptions) -> str:
+    """A board, where the address of Grafana is known; else the exporter's page of the asset."""
+    path = _board(alert)
     if options.boards:
         return f"{options.boards}{path}"
-    board = f"{{{{ .Labels.grafana_url }}}}{path}"
-    known = f"{{{{ if .Labels.grafana_url }}}}{board}{{{{ else }}}}{_EXPORTER}/{{{{ end }}}}"
-    return _with_addresses(known, path)
+    board, page = f"{{{{ .Labels.grafana_url }}}}{path}", f"{_EXPORTER}/{_page(alert)}"
+    known = f"{{{{ if .Labels.grafana_url }}}}{board}{{{{ else }}}}{page}{{{{ end }}}}"
+    return _with_addresses(alert, known, path)
 
 
-def _with_addresses(known: str, otherwise: str) -> str:
-    found = f"{{{{ with {_ADDRESSES} }}}}{{{{ with first . }}}}"
+def _board(alert: Alert) -> str:
+    """A label that only some series have is in a condition: an empty variable selects nothing."""
+    chosen = ""
+    for label in _ON_BOARDS:
+        if label in alert.when.labels:
+            chosen += f"&var-{label}={_value(label)}"
+        elif label in alert.when.possible:
+            chosen += (
+                f"{{{{ with $labels.{label} }}}}&var-{label}={{{{ . | urlquery }}}}{{{{ end }}}}"
+            )
+    return f"/d/{alert.board.value}?orgId=1{chosen}"
+
+
+def _page(alert: Alert) -> str:
+    """The overview where the labels name no asset that has a page."""
+    found = ""
+    if alert.name in _ON_OVERVIEW:
+        return found
+    for kind, labels in _PAGES.items():
+        query = "&".join(f"{label}={_value(label)}" for label in labels)
+        if set(labels) <= set(alert.when.labels):
+            found = f"{kind}?{query}"
+        elif set(labels) <= set(alert.when.possible):
+            found = f"{{{{ if $labels.{kind} }}}}{kind}?{query}{{{{ else }}}}{found}{{{{ end }}}}"
+    return found
+
+
+def _value(label: str) -> str:
+    return f"{{{{ $labels.{label} | urlquery }}}}"
+
+
+def _with_addresses(alert: Alert, known: str, otherwise: str) -> str:
+    found = f"{{{{ with {_exporters_of(alert)} | query }}}}{{{{ with first . }}}}"
     return f"{found}{known}{{{{ end }}}}{{{{ else }}}}{otherwise}{{{{ end }}}}"
+
+
+def _exporters_of(alert: Alert) -> str:
+    """A query for the exporters of the alert's system; for all of them where it is about none."""
+    if "system" not in alert.when.labels:
+        return f'"{_EXPORTERS}"'
+    labels = ("system", *SCRAPE) if alert.guarded else ("system",)
+    chosen = _SYSTEMS % ",".join(f"{label}=%q" for label in labels)
+    values = " ".join(f"$labels.{label}" for label in labels)
+    return f'printf "{_EXPORTERS} and on ({", ".join((*SCRAPE, "instance"))}) {chosen}" {values}'

@@ -115,11 +115,14 @@ def _first(error: BaseException) -> BaseException:
 
 
 def _plan(made: argparse.ArgumentParser, arguments: argparse.Namespace) -> Plan:
-    from streamgauge.demo.faults.registry import NAMES
+    from streamgauge.demo.faults.registry import NAMES, NEED_CLUSTER, needs_cluster
 
     broken = () if arguments.broken == "none" else tuple(arguments.broken.split(","))
-    if unknown := [name for name in broken if name not in NAMES]:
-        made.error(f"--broken {unknown[0]}: known are {', '.join(NAMES)}, or none")
+    for name in broken:
+        if name not in NAMES:
+            made.error(f"--broken {name}: known are {', '.join(NAMES)}, or none")
+        if name in NEED_CLUSTER and arguments.nodes == 1:
+            made.error(f"--broken: {needs_cluster(name)}")
     return Plan(
         nodes=arguments.nodes,
         fixed_ports=arguments.ports == "fixed",

@@ -112,6 +112,9 @@ async def test_a_full_stream_and_a_blocked_consumer_each_page_once_until_fixed(
     async with trial(tmp_path, faults, FASTEST) as (site, watched):
         await all_happen(faults, site, watched)
         assert_notified_once(watched.inbox, alerts_of(faults), beside(faults))
+        assert await watched.pages_of_links() >= {
+            "/stream", "/consumer", "/docs/runbooks/JetStreamStreamFull",
+        }  # fmt: skip
 
 
 @pytest.mark.long
@@ -121,6 +124,7 @@ async def test_each_fault_of_one_server_notifies_once_until_fixed(tmp_path: Path
     async with trial(tmp_path, faults, FAST) as (site, watched):
         await watched.until_no_asset_is_young()
         await all_happen(faults, site, watched)
+        assert await watched.pages_of_links() >= {"/", "/stream", "/consumer"}
         await watched.exporter.stop()
         await watched.inbox.until_firing(UNMONITORED)
         # The page covers the ticket about its target.

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from alerts import thresholds
+from exporter.audit.checks.meta_offline import CHECK as META_OFFLINE
+from exporter.audit.facts.offline_peers import offline_servers
 from exporter.model import AccountUsage, Snapshot
 from exporter.pages.status import advice, links
 from exporter.pages.status.audit_view import AuditView
@@ -26,15 +28,18 @@ def system_rows(
     """`targets`: the addresses that are polled."""
     make = _Maker(name, grafana)
     found = [*_responses(make, targets, state, now), *_failed_requests(make, state, now)]
+    covered: set[str] = set()
     if not state.is_stale(now) and state.snapshot is not None:
-        found += _meta(make, state.snapshot, set(servers_down(state.signals.server_conditions)))
+        down = set(servers_down(state.signals.server_conditions))
+        found += _meta(make, state.snapshot, down)
+        covered = _covered_checks(state.snapshot, down)
         found += _accounts(make, state.snapshot)
         found += _dropped(make, state, now)
     if state.last_response is not None and not state.complete and not found:
         found.append(make.row("poll_incomplete"))
     yield from found
     if audit is not None:
-        yield from _findings(make, audit)
+        yield from _findings(make, audit, covered)
 
 
 class _Maker:
@@ -135,9 +140,16 @@ def _dropped(make: _Maker, state: SystemState, now: float) -> Iterator[UnwellRow
         yield make.row("series_dropped", f"{dropped:,} series above max_series")
 
 
-def _findings(make: _Maker, audit: AuditView) -> Iterator[UnwellRow]:
+def _covered_checks(snapshot: Snapshot, down: set[str]) -> set[str]:
+    """Checks whose cause has a row already: of the meta group, or of a server that is down."""
+    peers = snapshot.meta.replicas if snapshot.meta else ()
+    named = down | {peer.server for peer in peers if peer.offline}
+    return {META_OFFLINE.code} if named.issuperset(offline_servers(peers)) else set()
+
+
+def _findings(make: _Maker, audit: AuditView, covered: set[str]) -> Iterator[UnwellRow]:
     """Only critical ones: the others are in the section of the audit."""
-    for check in audit.critical:
+    for check in (each for each in audit.critical if each.code not in covered):
         names = [found.where for found in check.found if not found.muted_by]
         evidence = f"{check.title} ({listed(names)})"
         yield make.row("finding", evidence, what=check.code, kind="finding")

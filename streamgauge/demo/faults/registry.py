@@ -30,6 +30,11 @@ KINDS: Final[tuple[type[Fault], ...]] = (
     servers.ServerDown,
 )
 NAMES: Final = tuple(kind.name for kind in KINDS)
+NEED_CLUSTER: Final = frozenset(kind.name for kind in KINDS if kind.needs_cluster)
+
+
+def needs_cluster(name: str) -> str:
+    return f"{name} needs three servers: start with `streamgauge demo --nodes 3`"
 
 
 class FaultError(Exception):
@@ -81,5 +86,5 @@ class FaultRegistry:
             raise FaultError(f"unknown fault {name!r}; known: {', '.join(NAMES)}")
         fault = self.faults[name]
         if fault not in self.available:
-            raise FaultError(f"{name} needs three servers: start with `streamgauge demo --nodes 3`")
+            raise FaultError(needs_cluster(name))
         return fault

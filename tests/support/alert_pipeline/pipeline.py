@@ -78,6 +78,15 @@ class Pipeline:
             states, lambda got: bool(got) and {*got} == {wanted}, f"{alertname} is received"
         )
 
+    async def pages_of_links(self) -> set[str]:
+        """The path of each page that a notification links to; every link opens."""
+        paths = set()
+        for link in sorted(self.inbox.links()):
+            async with self.session.get(link) as response:
+                assert response.status == 200, (link, await response.text())
+                paths.add(response.url.path)
+        return paths
+
     async def until_fresh(self, exporter: ExporterChild) -> None:
         """Prometheus has data of it again."""
         series = f'streamgauge_snapshot_age_seconds{{instance="{exporter.instance}"}}'

@@ -40,6 +40,7 @@ class Post:
     firing: frozenset[Key]
     resolved: frozenset[Key]
     texts: tuple[str, ...]  # every annotation of every alert
+    links: frozenset[str]  # to runbooks and pages
     at: float  # seconds since the inbox was opened
 
     def __str__(self) -> str:
@@ -105,6 +106,9 @@ class Inbox:
     def fired(self, *receivers: str) -> set[Key]:
         return {key for post in self.posts if post.receiver in receivers for key in post.firing}
 
+    def links(self) -> set[str]:
+        return {link for post in self.posts for link in post.links}
+
     async def _until(self, key: Key, otherwise: str, *, resolved: bool) -> Post:
         def found() -> Post | None:
             return next(
@@ -145,6 +149,11 @@ def _post(body: Mapping[str, Any], at: float) -> Post:
         firing=frozenset(_with_status(alerts, firing=True)),
         resolved=frozenset(_with_status(alerts, firing=False)),
         texts=tuple(text for alert in alerts for text in alert["annotations"].values()),
+        links=frozenset(
+            alert["annotations"][name]
+            for alert in alerts
+            for name in ("runbook_url", "dashboard_url")
+        ),
         at=at,
     )
 

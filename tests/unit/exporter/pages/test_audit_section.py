@@ -1,19 +1,27 @@
 """The audit on the overview: evidence, remedy and mutes, escaped, and never too long."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
+from support.exporter.models import NOW, server
 from support.exporter.status_views import HEALTHY, HOSTILE, page_of, polled, site
 
 from exporter.audit.check import Finding, Need
+from exporter.audit.checks.meta_offline import CHECK as META_OFFLINE
+from exporter.audit.context import AuditContext
+from exporter.audit.evaluation import evaluate
 from exporter.audit.report import Report
 from exporter.audit.severity import Severity
+from exporter.model import MetaGroup, Replica
 from exporter.pages.status.audit_view import MAX_PER_CHECK, AuditView, audit_view
 from exporter.pages.status.level import Level
 from exporter.pages.status.unwell import UnwellRow
+from exporter.signals.results import Held, Signals
 
+STARTED = datetime.fromtimestamp(NOW - 60, UTC)
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
 
 
@@ -83,6 +91,39 @@ def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, repor
 def test_what_is_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
     assert unwell(evaluated(audit_context(muted_consumer("a-check")), made)) == ()
+
+
+def offline_peer(*, offline: bool, silent: float = 5.0) -> MetaGroup:
+    return MetaGroup("n1", size=3, replicas=(Replica("n2", 0, offline, silent),))
+
+
+@pytest.mark.parametrize(
+    ("meta", "conditions", "rows"),
+    [
+        (offline_peer(offline=True), {}, ["meta peer offline"]),
+        (offline_peer(offline=True), {"n2": (("down", NOW - 60),)}, ["down"]),
+        (offline_peer(offline=False, silent=90.0), {"n2": (("down", NOW - 60),)}, ["down"]),
+        # Silent and not yet reported as offline: the audit alone names it.
+        (offline_peer(offline=False, silent=90.0), {}, ["meta-offline"]),
+    ],
+)
+def test_an_offline_member_of_the_meta_group_is_one_row(
+    meta: MetaGroup, conditions: dict[str, Held], rows: list[str]
+) -> None:
+    servers = (
+        server("n1", meta_leader=True, start=STARTED),
+        server("n2", up="n2" not in conditions),
+    )
+    poller = polled(*servers, meta=meta, signals=Signals(server_conditions=conditions))
+    assert poller.state.snapshot is not None
+    found = evaluate(
+        AuditContext(snapshot=poller.state.snapshot, now=NOW),
+        [META_OFFLINE],
+        frozenset({"meta-offline"}),
+    )
+    assert [one.check.code for one in found.findings] == ["meta-offline"]
+    poller.state = replace(poller.state, report=found)
+    assert [row.what for row in site(poller).view().rows] == rows
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
