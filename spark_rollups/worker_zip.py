@@ -20,7 +20,8 @@ PROGRAM: Final = "streamgauge-rollup.py"
 _MODULES: Final = (
     "archive/__init__.py", "archive/tables/__init__.py", "archive/tables/chunk_statistics.py",
     "archive/tables/object_store.py", "archive/tables/schema.py", "exporter/__init__.py", "exporter/metric.py",
-    "streamgauge/__init__.py", "streamgauge/rollup_format.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py",
+    "streamgauge/__init__.py", "streamgauge/protobuf.py", "streamgauge/rollup_format.py",
+    "streamgauge/serving/__init__.py", "streamgauge/serving/version.py",
 )  # fmt: skip
 _PACKAGE: Final = "spark_rollups"
 # Whole packages that workers import.

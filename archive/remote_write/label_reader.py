@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from archive.remote_write.protobuf import LENGTH, Buffer, expect, read_fields, read_varint
+from archive.remote_write.protobuf import Buffer, expect, read_fields, read_varint
 from archive.series.labels import Label, read_text
+from streamgauge.protobuf import LENGTH
 
 LABEL_TAG: Final = 0x0A
 _NAME: Final = 1

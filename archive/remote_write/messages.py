@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from archive.remote_write.label_reader import read_label
 from archive.remote_write.protobuf import (
-    FIXED64,
-    LENGTH,
-    VARINT,
     Buffer,
     Field,
     double_bits,
@@ -17,11 +14,9 @@ from archive.remote_write.protobuf import (
     packed_varints,
     read_fields,
     signed,
-    write_bits,
-    write_message,
-    write_number,
 )
 from archive.series.labels import Label, RefusedError, not_utf_8, read_text
+from streamgauge.protobuf import FIXED64, LENGTH, VARINT, write_bits, write_message, write_number
 
 Symbols = Sequence[str | None]
 """The symbol table of a 2.0 request; None for a symbol that is not UTF-8."""

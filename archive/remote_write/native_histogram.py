@@ -8,9 +8,6 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from archive.remote_write.protobuf import (
-    FIXED64,
-    LENGTH,
-    VARINT,
     Buffer,
     Field,
     double,
@@ -22,6 +19,7 @@ from archive.remote_write.protobuf import (
     zigzag,
 )
 from archive.series.labels import RefusedError
+from streamgauge.protobuf import FIXED64, LENGTH, VARINT
 
 CUSTOM_BUCKETS: Final = -53
 _COUNT, _FLOAT_COUNT, _SUM, _SCHEMA, _ZERO_WIDTH, _ZERO, _FLOAT_ZERO = range(1, 8)

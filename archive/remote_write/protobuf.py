@@ -1,4 +1,4 @@
-"""The Protocol Buffers wire format: varints and fields, without a schema.
+"""Reads the Protocol Buffers wire format: varints and fields, without a schema.
 
 Readers skip unknown fields, as the standard allows, and raise MalformedError for everything else.
 """
@@ -9,9 +9,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-VARINT: Final = 0
-FIXED64: Final = 1
-LENGTH: Final = 2
+from streamgauge.protobuf import FIXED64, LENGTH, VARINT
+
 FIXED32: Final = 5
 
 _WORD: Final = (1 << 64) - 1
@@ -122,28 +121,3 @@ def packed_doubles(buffer: Buffer, field: Field, name: str) -> Iterator[float]:
         raise MalformedError(f"{name} is no whole number of float64")
     for at in range(field.start, field.stop, 8):
         yield double(buffer, at)
-
-
-def write_varint(value: int) -> bytes:
-    out = bytearray()
-    value &= _WORD
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def write_message(number: int, content: bytes) -> bytes:
-    """A length-delimited field: text or a message."""
-    return write_varint(number << 3 | LENGTH) + write_varint(len(content)) + content
-
-
-def write_number(number: int, value: int) -> bytes:
-    """Empty for zero, the default value."""
-    return write_varint(number << 3 | VARINT) + write_varint(value) if value else b""
-
-
-def write_bits(number: int, bits: int) -> bytes:
-    """A float64 by its bits; empty for zero."""
-    return write_varint(number << 3 | FIXED64) + _BITS.pack(bits) if bits else b""

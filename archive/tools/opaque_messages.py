@@ -8,16 +8,9 @@ from typing import Final
 
 from archive.remote_write.label_reader import read_label
 from archive.remote_write.messages import write_label
-from archive.remote_write.protobuf import (
-    FIXED64,
-    double,
-    expect,
-    read_fields,
-    signed,
-    write_message,
-    write_number,
-)
+from archive.remote_write.protobuf import double, expect, read_fields, signed
 from archive.tables.series import Labels
+from streamgauge.protobuf import FIXED64, write_message, write_number
 
 # prometheus.MetricMetadata.MetricType by OpenMetrics name.
 TYPES: Final = (

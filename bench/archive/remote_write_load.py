@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import cramjam
+
+from streamgauge.protobuf import write_labels, write_message, write_sample
 
 METRICS = 12
 INTERVAL_MS = 30_000
@@ -53,7 +54,8 @@ class Load:
         ]
         parts = parts[shift:] + parts[:shift]
         bad = [
-            _series(_labels({"job": f"bad-{each}"}), 1.0, time) for each in range(self.bad_series)
+            _series(write_labels({"job": f"bad-{each}"}), 1.0, time)
+            for each in range(self.bad_series)
         ]
         return [
             bytes(cramjam.snappy.compress_raw(b"".join([*parts[at : at + self.per_request], *bad])))
@@ -85,29 +87,8 @@ def _label_bytes(consumer: int, metric: int, count: int) -> bytes:
     }
     for place in range(count - len(labels)):
         labels[f"label_{place:02}"] = f"value-of-label-{place}"
-    return _labels(labels)
-
-
-def _labels(labels: Mapping[str, str]) -> bytes:
-    return b"".join(
-        _field(1, _field(1, name.encode()) + _field(2, text.encode()))
-        for name, text in sorted(labels.items())
-    )
+    return write_labels(labels)
 
 
 def _series(labels: bytes, value: float, time: int) -> bytes:
-    number = b"\x09" + struct.pack("<d", value) if value else b""
-    return _field(1, labels + _field(2, number + b"\x10" + _varint(time)))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return write_message(1, labels + write_sample(value, time))

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterable, Iterator
 
 import cramjam
 
 from bench.rules.population import Series
+from streamgauge.protobuf import write_labels, write_message, write_sample
 
 BULK_MINUTES = 31
 _PER_REQUEST = 4000  # series
-
-
-def _field(number: int, body: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(body)) + body
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
 
 
 class _Samples:
@@ -40,7 +27,7 @@ class _Samples:
         key = (first, growth)
         if key not in self._known:
             self._known[key] = b"".join(
-                _field(2, b"\x09" + struct.pack("<d", first + growth * n) + b"\x10" + _varint(at))
+                write_sample(first + growth * n, at)
                 for n, at in zip(self._places, self._times, strict=True)
             )
         return self._known[key]
@@ -61,11 +48,8 @@ def requests(series: Iterable[Series], step: float, hours: float) -> Iterator[by
 def _written(series: Iterable[Series], samples: _Samples) -> Iterator[bytes]:
     parts: list[bytes] = []
     for name, labels, first, growth, _ in series:
-        pairs = sorted({**labels, "__name__": name}.items())
-        written = b"".join(
-            _field(1, _field(1, key.encode()) + _field(2, value.encode())) for key, value in pairs
-        )
-        parts.append(_field(1, written + samples.of(first, growth)))
+        written = write_labels({**labels, "__name__": name})
+        parts.append(write_message(1, written + samples.of(first, growth)))
         if len(parts) == _PER_REQUEST:
             yield bytes(cramjam.snappy.compress_raw(b"".join(parts)))
             parts.clear()

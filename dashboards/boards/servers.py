@@ -104,25 +104,29 @@ def _table() -> Table:
     )
 
 
-def _lines(title: str, expr: Expression, unit: str, guide: Guide, width: int = 12) -> TimeSeries:
+def _lines(title: str, expr: Expression, unit: str, *guide: str, width: int = 12) -> TimeSeries:
+    """`guide`: the texts of its Guide."""
     queries = (Query(expr, SERVER_PATH),)
-    return TimeSeries(title=title, guide=guide, queries=queries, unit=unit, width=width)
+    return TimeSeries(title=title, guide=Guide(*guide), queries=queries, unit=unit, width=width)
+
+
+_third = partial(_lines, width=8)
 
 
 def _clients() -> tuple[Panel, ...]:
     return (
-        _lines("Connections", _q.now(c.SERVER_CONNECTIONS), "short",
-               Guide("Client connections of each server.",
-                     "A step down on one server and up on others: its clients moved away.",
-                     "Check whether the server restarted or became slow."), 8),
-        _lines("Connections opened", _q.rate(c.SERVER_CONNECTIONS_OPENED), "cps",
-               Guide("Connections that each server accepts per second.",
-                     "A steady rate while the number of connections stays equal: clients reconnect in a loop.",
-                     "Check the server's log for the reason: authorization, slow consumers, TLS."), 8),
-        _lines("Subscriptions", _q.now(c.SERVER_SUBSCRIPTIONS), "short",
-               Guide("Subscriptions of each server, those of JetStream included.",
-                     "It only rises: a client subscribes and never unsubscribes.",
-                     "Find the account in the row Accounts."), 8),
+        _third("Connections", _q.now(c.SERVER_CONNECTIONS), "short",
+               "Client connections of each server.",
+               "A step down on one server and up on others: its clients moved away.",
+               "Check whether the server restarted or became slow."),
+        _third("Connections opened", _q.rate(c.SERVER_CONNECTIONS_OPENED), "cps",
+               "Connections that each server accepts per second.",
+               "A steady rate while the number of connections stays equal: clients reconnect in a loop.",
+               "Check the server's log for the reason: authorization, slow consumers, TLS."),
+        _third("Subscriptions", _q.now(c.SERVER_SUBSCRIPTIONS), "short",
+               "Subscriptions of each server, those of JetStream included.",
+               "It only rises: a client subscribes and never unsubscribes.",
+               "Find the account in the row Accounts."),
     )  # fmt: skip
 
 
@@ -136,9 +140,9 @@ def _traffic() -> tuple[Panel, ...]:
         ("Bytes out", c.SERVER_SENT_BYTES, "Bps", sent),
     )
     return tuple(
-        _lines(title, _q.rate(metric), unit,
-               Guide(means, "One server far above the others, or a line that falls to 0.",
-                     "See Accounts: who sends or receives that much."))
+        _lines(title, _q.rate(metric), unit, means,
+               "One server far above the others, or a line that falls to 0.",
+               "See Accounts: who sends or receives that much.")
         for title, metric, unit, means in panels
     )  # fmt: skip
 
@@ -146,30 +150,30 @@ def _traffic() -> tuple[Panel, ...]:
 def _process() -> tuple[Panel, ...]:
     return (
         _lines("CPU of the process", _q.now(c.SERVER_CPU_RATIO), "percentunit",
-               Guide("Share of the machine's cores that the server uses.",
-                     "Near 100 %: deliveries and elections become late.",
-                     "Compare with traffic; move leaders or clients to other servers.")),
+               "Share of the machine's cores that the server uses.",
+               "Near 100 %: deliveries and elections become late.",
+               "Compare with traffic; move leaders or clients to other servers."),
         _lines("Memory of the process", _q.now(c.SERVER_PROCESS_MEMORY_BYTES), "bytes",
-               Guide("Resident memory of the server.",
-                     "It only rises, or comes near the limit of its machine or container.",
-                     "Check connections, subscriptions and the number of consumers.")),
+               "Resident memory of the server.",
+               "It only rises, or comes near the limit of its machine or container.",
+               "Check connections, subscriptions and the number of consumers."),
     )  # fmt: skip
 
 
 def _links() -> tuple[Panel, ...]:
     return (
-        _lines("Routes", _q.now(c.SERVER_ROUTES), "short",
-               Guide("Route connections to the other servers of the cluster.",
-                     "Fewer than on the other servers: it does not reach all of them.",
-                     "Check the network and the cluster port."), 8),
-        _lines("Gateways", _q.now(c.SERVER_GATEWAYS), "short",
-               Guide("Outbound gateway connections to other clusters. The monitor source has none.",
-                     "It falls: the clusters cannot exchange messages.",
-                     "Check the network between the clusters and the gateway port."), 8),
-        _lines("Leaf nodes", _q.now(c.SERVER_LEAF_NODES), "short",
-               Guide("Leaf node connections of each server.",
-                     "It falls: a remote site has lost its connection.",
-                     "Check that site; the row Accounts names its account."), 8),
+        _third("Routes", _q.now(c.SERVER_ROUTES), "short",
+               "Route connections to the other servers of the cluster.",
+               "Fewer than on the other servers: it does not reach all of them.",
+               "Check the network and the cluster port."),
+        _third("Gateways", _q.now(c.SERVER_GATEWAYS), "short",
+               "Outbound gateway connections to other clusters. The monitor source has none.",
+               "It falls: the clusters cannot exchange messages.",
+               "Check the network between the clusters and the gateway port."),
+        _third("Leaf nodes", _q.now(c.SERVER_LEAF_NODES), "short",
+               "Leaf node connections of each server.",
+               "It falls: a remote site has lost its connection.",
+               "Check that site; the row Accounts names its account."),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from exporter.model import Server, Snapshot
 from exporter.pages.asset.consumer import consumer_page
 from exporter.pages.asset.server import server_page
 from exporter.pages.asset.stream import stream_page
-from exporter.pages.asset.view import AssetView
+from exporter.pages.asset.view import AssetView, PageSource
 from exporter.pages.reference.page import doc_links
 from exporter.pages.rendering import render
 from exporter.pages.status import links
@@ -141,17 +141,18 @@ def _table(name: str, system: _System, query: Query) -> TableView | None:
 
 
 def _asset(kind: str, key: tuple[str, ...], system: _System, grafana: str) -> AssetView | None:
-    name, facts, history = system.poller.system, system.facts, system.poller.history
+    poller = system.poller
+    source = PageSource(poller.system, system.facts, poller.history, grafana)
     if kind == "server":
         server = find_server(system.servers, *key)
-        return server_page(server, name, facts, history, grafana) if server else None
+        return server_page(server, source) if server else None
     if system.snapshot is None:
         return None
     if kind == "stream":
         stream = find_stream(system.snapshot, *key)
-        return stream_page(stream, system.snapshot, facts, history, grafana) if stream else None
+        return stream_page(stream, system.snapshot, source) if stream else None
     consumer = find_consumer(system.snapshot, *key)
-    return consumer_page(consumer, name, facts, history, grafana) if consumer else None
+    return consumer_page(consumer, source) if consumer else None
 
 
 def _near(kind: str, key: tuple[str, ...], system: _System) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
 import time
 import urllib.error
 import urllib.request
@@ -17,6 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing.gauges import Gauge
+from streamgauge.protobuf import write_labels, write_message, write_sample
 
 _SERIES_PER_REQUEST: Final = 2_000
 _ATTEMPTS: Final = 6
@@ -75,7 +75,7 @@ def send(
 
 def write_request(gauges: Iterable[Gauge], at: int, more: Mapping[str, str]) -> bytes:
     """The message prometheus.WriteRequest; `at` in milliseconds."""
-    return b"".join(_field(1, _series(gauge, at, more)) for gauge in gauges)
+    return b"".join(_series(gauge, at, more) for gauge in gauges)
 
 
 def compressed(message: bytes) -> bytes:
@@ -87,26 +87,8 @@ def compressed(message: bytes) -> bytes:
 def _series(gauge: Gauge, at: int, more: Mapping[str, str]) -> bytes:
     named = dict(zip(gauge.metric.labels, gauge.labels, strict=True))
     labels = {**more, **named, "__name__": gauge.metric.name}
-    pairs = sorted((key, value) for key, value in labels.items() if value)
-    pairs_encoded = b"".join(
-        _field(1, _field(1, key.encode()) + _field(2, value.encode("utf-8", "replace")))
-        for key, value in pairs
-    )
-    sample = b"\x09" + struct.pack("<d", gauge.value) + b"\x10" + _varint(at)
-    return pairs_encoded + _field(2, sample)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
+    present = write_labels({key: value for key, value in labels.items() if value})
+    return write_message(1, present + write_sample(gauge.value, at))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from archive.remote_write.protobuf import LENGTH, read_varint
+from archive.remote_write.protobuf import read_varint
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import (
     MAX_HEADER,
@@ -23,6 +23,7 @@ from archive.remote_write.v1.label_cache import (
 from archive.remote_write.v1.label_identity import LabelIdentities, Unidentified
 from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch, SpanSeries
 from archive.remote_write.varint_vector import Places, words_of
+from streamgauge.protobuf import LENGTH
 
 # Bytes of a plain sample by the value of its length field.
 _SIZES: Final = {VALUED - 2: VALUED, ZERO - 2: ZERO}

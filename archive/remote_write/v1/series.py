@@ -5,10 +5,11 @@ from __future__ import annotations
 from archive.remote_write.label_reader import read_label
 from archive.remote_write.messages import Metadata, read_exemplar, read_metadata, read_sample
 from archive.remote_write.native_histogram import read_histogram
-from archive.remote_write.protobuf import LENGTH, Buffer, Field, MalformedError, expect, read_fields
+from archive.remote_write.protobuf import Buffer, Field, MalformedError, expect, read_fields
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import SeriesMessage
 from archive.series.labels import RefusedError
+from streamgauge.protobuf import LENGTH
 
 SERIES = 1
 METADATA = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from archive.remote_write.protobuf import LENGTH, write_varint
 from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot
+from streamgauge.protobuf import LENGTH, write_varint
 
 _TAG: Final = 1 << 3 | LENGTH
 # Tag, length and, for a value, its tag. The tag of the time is part of the time word.

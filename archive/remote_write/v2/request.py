@@ -7,16 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from archive.remote_write.protobuf import (
-    LENGTH,
-    Field,
-    MalformedError,
-    expect,
-    read_fields,
-    read_varint,
-)
+from archive.remote_write.protobuf import Field, MalformedError, expect, read_fields, read_varint
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.varint_vector import Places
+from streamgauge.protobuf import LENGTH
 
 _SYMBOL_TAG: Final = 0x22
 _SERIES_TAG: Final = 0x2A

@@ -10,19 +10,11 @@ from archive.remote_write.messages import (
     read_sample,
 )
 from archive.remote_write.native_histogram import read_histogram
-from archive.remote_write.protobuf import (
-    LENGTH,
-    VARINT,
-    Buffer,
-    Field,
-    expect,
-    packed_varints,
-    read_fields,
-    signed,
-)
+from archive.remote_write.protobuf import Buffer, Field, expect, packed_varints, read_fields, signed
 from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import SeriesMessage
 from archive.series.labels import RefusedError
+from streamgauge.protobuf import LENGTH, VARINT
 
 _LABELS, _SAMPLES, _HISTOGRAMS, _EXEMPLARS, _METADATA, _CREATED = range(1, 7)
 

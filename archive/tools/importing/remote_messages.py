@@ -13,12 +13,13 @@ from archive.batch import OpaqueKind
 from archive.remote_write.label_reader import read_label
 from archive.remote_write.messages import Sample, read_sample, write_label
 from archive.remote_write.native_histogram import Histogram, read_histogram
-from archive.remote_write.protobuf import read_fields, write_message, write_number
+from archive.remote_write.protobuf import read_fields
 from archive.tables.sample_columns import Bits, Int64s
 from archive.tables.series import Labels, metric_of
 from archive.tools.importing.batch import ImportBatch, ImportedMessage, ImportedSeries, canonical
 from archive.tools.opaque_messages import read_metadata, write_metadata
 from archive.tools.series_selector import Selector
+from streamgauge.protobuf import write_message, write_number
 
 _MATCH_TYPES: Final = {"=": 0, "!=": 1, "=~": 2, "!~": 3}
 # The usual form of a sample: tag and length, tag and value, tag and a six-byte time (2004 to 2109).

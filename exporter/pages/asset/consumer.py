@@ -9,18 +9,17 @@ from exporter.pages.asset.view import (
     AssetView,
     Chart,
     Fact,
-    charts,
+    PageSource,
+    owner_notes,
     per_second,
     replica_table,
     seconds,
     shown,
 )
 from exporter.pages.status import links
-from exporter.pages.status.problems import Facts, consumer_problems
-from exporter.pages.status.wording import ago, number, percent, span
+from exporter.pages.status.problems import consumer_problems
+from exporter.pages.status.wording import number, percent, span
 from exporter.pages.tables.consumers import state_text
-from exporter.polling.history import History
-from exporter.signals.clock import on_exporter_clock
 from exporter.signals.results import ConsumerSignals
 
 _CHARTS = (
@@ -32,27 +31,21 @@ _CHARTS = (
 )
 
 
-def consumer_page(
-    row: Consumer, system: str, facts: Facts, history: History, grafana: str
-) -> AssetView:
-    key = (row.account, row.stream, row.name)
+def consumer_page(row: Consumer, source: PageSource) -> AssetView:
+    facts, key = source.facts, (row.account, row.stream, row.name)
     problems, signals = consumer_problems(row, facts), facts.signals.consumers.get(key)
-    stream = links.asset_page("stream", system, key[:2])
-    return AssetView(
-        "consumer", system, row.name, state_text(row, facts, problems),
+    stream = links.asset_page("stream", source.system, key[:2])
+    return source.view(
+        "consumer", key, state_text(row, facts, problems), problems, _CHARTS,
         path=(Fact("Account", row.account), Fact("Stream", row.stream, href=stream)),
-        problems=problems,
-        numbers=tuple(_numbers(row, signals, facts)) if row.up else (),
-        charts=charts(_CHARTS, history.columns(("consumer", *key)), facts.now, problems),
+        numbers=_numbers(row, signals, source) if row.up else (),
         configuration=_configuration(row.config) if row.config else (),
         tables=replica_table(row.leader, row.replicas, "entries"),
         unjudged=unjudged(signals),
-        board=links.board(grafana, "consumer", system, key),
-        now=facts.now,
     )  # fmt: skip
 
 
-def _numbers(row: Consumer, signals: ConsumerSignals | None, facts: Facts) -> Iterator[Fact]:
+def _numbers(row: Consumer, signals: ConsumerSignals | None, source: PageSource) -> Iterator[Fact]:
     most = row.config.max_ack_pending if row.config else None
     yield Fact("Pending", f"{row.num_pending:,}")
     yield Fact("Ack pending", f"{row.num_ack_pending:,}", f"of {most:,}" if most else "")
@@ -63,9 +56,8 @@ def _numbers(row: Consumer, signals: ConsumerSignals | None, facts: Facts) -> It
         yield Fact("Subscriber", "bound" if row.push_bound else "not bound")
     if signals is not None:
         yield from _signals(signals)
-    for title, moment in (("Last delivery", row.last_delivery), ("Last ack", row.last_ack)):
-        at = on_exporter_clock(moment, row.leader, facts.offsets)
-        yield Fact(title, ago(None if at is None else facts.now - at))
+    moments = (("Last delivery", row.last_delivery), ("Last ack", row.last_ack))
+    yield from source.moments(row.leader, moments)
     yield Fact("Delivered up to", f"{row.delivered_stream_seq:,}", "stream sequence")
     yield Fact("Ack floor", f"{row.ack_floor_stream_seq:,}", "stream sequence")
     yield Fact("Leader", row.leader or "–")
@@ -100,10 +92,7 @@ def _configuration(config: ConsumerConfig) -> tuple[Fact, ...]:
             ("Replicas", config.replicas),
             ("Inactive threshold", seconds(config.inactive_threshold_seconds)),
             ("State in memory", config.memory_storage),
-            ("Owner", config.notes.owner),
-            ("Team", config.notes.team),
-            ("Highest severity", config.notes.severity),
-            ("Muted", config.notes.ignore),
+            *owner_notes(config.notes),
         )
     )
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.model import Server
-from exporter.pages.asset.view import AssetView, Chart, Fact, charts, shown
-from exporter.pages.status import links
+from exporter.pages.asset.view import AssetView, Chart, Fact, PageSource, shown
 from exporter.pages.status.problems import Facts, server_problems
 from exporter.pages.status.wording import number, percent, signed, size, span
 from exporter.pages.tables.servers import server_state
-from exporter.polling.history import History
 
 _CHARTS = (
     Chart("clock_offset", "Clock offset", signed),
@@ -20,19 +18,13 @@ _CHARTS = (
 )
 
 
-def server_page(
-    row: Server, system: str, facts: Facts, history: History, grafana: str
-) -> AssetView:
-    problems = server_problems(row, facts)
-    return AssetView(
-        "server", system, row.name, server_state(row, facts),
+def server_page(row: Server, source: PageSource) -> AssetView:
+    facts = source.facts
+    return source.view(
+        "server", (row.name,), server_state(row, facts), server_problems(row, facts), _CHARTS,
         path=(Fact("Cluster", row.cluster),) if row.cluster else (),
-        problems=problems,
-        numbers=tuple(_numbers(row, facts)),
-        charts=charts(_CHARTS, history.columns(("server", row.name)), facts.now, problems),
+        numbers=_numbers(row, facts),
         configuration=_configuration(row),
-        board=links.board(grafana, "server", system, (row.name,)),
-        now=facts.now,
     )  # fmt: skip
 
 

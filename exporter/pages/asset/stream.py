@@ -10,7 +10,8 @@ from exporter.pages.asset.view import (
     Chart,
     Fact,
     FactTable,
-    charts,
+    PageSource,
+    owner_notes,
     per_second,
     replica_table,
     seconds,
@@ -23,8 +24,6 @@ from exporter.pages.status.wording import ago, number, percent, size, span
 from exporter.pages.tables.consumers import state_text
 from exporter.pages.tables.streams import stream_state, used_share
 from exporter.pages.tables.table import Cell
-from exporter.polling.history import History
-from exporter.signals.clock import on_exporter_clock
 
 _CHARTS = (
     Chart("fill_ratio", "Fill", percent),
@@ -36,29 +35,22 @@ _CHARTS = (
 _MAX_CONSUMERS = 20
 
 
-def stream_page(
-    row: Stream, snapshot: Snapshot, facts: Facts, history: History, grafana: str
-) -> AssetView:
-    key, system = (row.account, row.name), snapshot.system
-    problems = stream_problems(row, facts)
-    return AssetView(
-        "stream", system, row.name, stream_state(problems),
+def stream_page(row: Stream, snapshot: Snapshot, source: PageSource) -> AssetView:
+    problems = stream_problems(row, source.facts)
+    return source.view(
+        "stream", (row.account, row.name), stream_state(problems), problems, _CHARTS,
         path=(Fact("Account", row.account),),
-        problems=problems,
-        numbers=tuple(_numbers(row, facts)) if row.up else (),
-        charts=charts(_CHARTS, history.columns(("stream", *key)), facts.now, problems),
+        numbers=_numbers(row, source) if row.up else (),
         configuration=_configuration(row.config) if row.config else (),
         tables=(
-            *_consumers(row, snapshot, facts),
+            *_consumers(row, snapshot, source.facts),
             *replica_table(row.leader, row.replicas, "entries"),
             *_origins(row),
         ),
-        board=links.board(grafana, "stream", system, key),
-        now=facts.now,
     )  # fmt: skip
 
 
-def _numbers(row: Stream, facts: Facts) -> Iterator[Fact]:
+def _numbers(row: Stream, source: PageSource) -> Iterator[Fact]:
     yield Fact("Messages", f"{row.messages:,}")
     yield Fact("Size", size(row.bytes))
     if (used := used_share(row)) is not None:
@@ -66,9 +58,8 @@ def _numbers(row: Stream, facts: Facts) -> Iterator[Fact]:
     yield Fact("Consumers", f"{row.consumers:,}")
     yield Fact("Subjects", f"{row.subjects:,}")
     yield Fact("Sequences", f"{row.first_seq:,} to {row.last_seq:,}")
-    for title, moment in (("First message", row.first_time), ("Last message", row.last_time)):
-        at = on_exporter_clock(moment, row.leader, facts.offsets)
-        yield Fact(title, ago(None if at is None else facts.now - at))
+    moments = (("First message", row.first_time), ("Last message", row.last_time))
+    yield from source.moments(row.leader, moments)
     if row.deleted:
         yield Fact("Deleted inside", f"{row.deleted:,}")
     yield Fact("Leader", row.leader or "–")
@@ -95,10 +86,7 @@ def _configuration(config: StreamConfig) -> tuple[Fact, ...]:
             ("Mirror of", config.mirror),
             ("Sources", config.sources or None),
             ("Sealed", config.sealed),
-            ("Owner", config.notes.owner),
-            ("Team", config.notes.team),
-            ("Highest severity", config.notes.severity),
-            ("Muted", config.notes.ignore),
+            *owner_notes(config.notes),
             ("Back pressure intended", config.notes.back_pressure),
         )
     )

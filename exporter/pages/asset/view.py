@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from exporter.model import Replica
+from exporter.model import OwnerNotes, Replica
+from exporter.pages.status import links
 from exporter.pages.status.level import Level
-from exporter.pages.status.problems import Problem, level_of
+from exporter.pages.status.problems import Facts, Problem, level_of
 from exporter.pages.status.sparkline import Sparkline, rates, sparkline
 from exporter.pages.status.wording import UNKNOWN, ago, number, span
 from exporter.pages.tables.table import Cell
+from exporter.polling.history import History
+from exporter.signals.clock import on_exporter_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +43,53 @@ class AssetView:
     numbers: tuple[Fact, ...]
     charts: tuple[Sparkline, ...]
     configuration: tuple[Fact, ...]
-    tables: tuple[FactTable, ...] = ()
-    unjudged: tuple[tuple[str, str], ...] = ()  # reason, conditions
-    board: str = ""
-    now: float = 0.0
+    tables: tuple[FactTable, ...]
+    unjudged: tuple[tuple[str, str], ...]  # reason, conditions
+    board: str
+    now: float
 
     @property
     def level(self) -> Level:
         return level_of(self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSource:
+    """What the pages of all assets of a system are made from."""
+
+    system: str
+    facts: Facts
+    history: History
+    grafana: str
+
+    def view(
+        self,
+        kind: str,
+        key: tuple[str, ...],
+        state: str,
+        problems: tuple[Problem, ...],
+        wanted: Iterable[Chart],
+        *,
+        path: tuple[Fact, ...],
+        numbers: Iterable[Fact],
+        configuration: tuple[Fact, ...],
+        tables: tuple[FactTable, ...] = (),
+        unjudged: tuple[tuple[str, str], ...] = (),
+    ) -> AssetView:
+        now = self.facts.now
+        return AssetView(
+            kind, self.system, key[-1], state, path, problems, tuple(numbers),
+            charts(wanted, self.history.columns((kind, *key)), now, problems),
+            configuration, tables, unjudged, links.board(self.grafana, kind, self.system, key), now,
+        )  # fmt: skip
+
+    def moments(
+        self, leader: str, moments: Iterable[tuple[str, datetime | None]]
+    ) -> Iterator[Fact]:
+        """How long ago each was, on the clock of the leader."""
+        for title, moment in moments:
+            at = on_exporter_clock(moment, leader, self.facts.offsets)
+            yield Fact(title, ago(None if at is None else self.facts.now - at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +133,15 @@ def shown(facts: Iterable[tuple[str, object]]) -> tuple[Fact, ...]:
     """Configuration as it is set: empty and unlimited values are left out."""
     return tuple(
         Fact(title, _text(value)) for title, value in facts if value not in (None, "", (), False)
+    )
+
+
+def owner_notes(notes: OwnerNotes) -> tuple[tuple[str, object], ...]:
+    return (
+        ("Owner", notes.owner),
+        ("Team", notes.team),
+        ("Highest severity", notes.severity),
+        ("Muted", notes.ignore),
     )
 
 

@@ -15,9 +15,6 @@ from support.remote_write import messages as rw
 from archive.remote_write.decoder import SLACK, Unpacker
 from archive.remote_write.protobuf import (
     FIXED32,
-    FIXED64,
-    LENGTH,
-    VARINT,
     Field,
     MalformedError,
     double,
@@ -28,11 +25,16 @@ from archive.remote_write.protobuf import (
     read_fields,
     read_varint,
     signed,
+    zigzag,
+)
+from streamgauge.protobuf import (
+    FIXED64,
+    LENGTH,
+    VARINT,
     write_bits,
     write_message,
     write_number,
     write_varint,
-    zigzag,
 )
 
 

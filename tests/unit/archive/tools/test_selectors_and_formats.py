@@ -37,6 +37,7 @@ from archive.tools.opaque_messages import (
     write_metadata,
 )
 from archive.tools.series_selector import chosen, parse_selector
+from streamgauge.protobuf import write_message
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)
@@ -261,7 +262,7 @@ def test_what_remote_write_sends_remote_read_reads(
     """A read response contains the same series, one message deeper."""
     batch = ImportBatch([imported(labels, samples) for labels, samples in reported])
     request = write_request(batch)
-    found = read_response(b"\x0a" + _varint(len(request)) + request, "")
+    found = read_response(write_message(1, request), "")
     assert plain(found) == plain(batch)
 
 
@@ -291,14 +292,6 @@ def imported(labels: dict[str, str], samples: list[tuple[int, int]]) -> Imported
 
 def plain(batch: ImportBatch) -> list[object]:
     return [(each.labels, each.times.tolist(), each.bits.tolist()) for each in batch.series]
-
-
-def _varint(value: int) -> bytes:
-    out = b""
-    while value > 0x7F:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
 
 
 def test_the_page_names_every_flag_and_no_other() -> None:
