@@ -10,6 +10,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import aiohttp
+
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 ROOT = Path(__file__).parent.parent
 
@@ -42,6 +44,17 @@ async def child(*argv: str) -> AsyncIterator[asyncio.subprocess.Process]:
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+async def until_ready(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(600):
+            with contextlib.suppress(aiohttp.ClientError):  # not listening yet
+                async with session.get(url) as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.1)
+    raise RuntimeError(f"{url} never became ready")
 
 
 def python(*argv: str) -> Sequence[str]:

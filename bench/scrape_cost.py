@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from bench.big_server import BigServer
-from bench.process import child, cpu_seconds, free_port, peak_bytes, python
+from bench.process import child, cpu_seconds, free_port, peak_bytes, python, until_ready
 from bench.table import megabytes, seconds, show
 
 _HEADERS = {"Accept-Encoding": "gzip"}
@@ -91,7 +91,7 @@ async def _ours(session: aiohttp.ClientSession, big: BigServer, source: str) -> 
                   "--timeout", f"{_INTERVAL - 1}s")  # fmt: skip
     async with child(*argv) as process:
         base = f"http://127.0.0.1:{port}"
-        await _until_ready(session, base + "/-/ready")
+        await until_ready(base + "/-/ready")
         during = await _while_polling(session, base + "/metrics")
         before, started = cpu_seconds(process.pid), time.perf_counter()
         idle = [await scrape(session, base + "/metrics") for _ in range(_SCRAPES)]
@@ -118,18 +118,6 @@ async def _while_polling(session: aiohttp.ClientSession, url: str) -> list[Scrap
     return found
 
 
-async def _until_ready(session: aiohttp.ClientSession, url: str) -> None:
-    for _ in range(600):
-        try:
-            async with session.get(url) as response:
-                if response.status == 200:
-                    return
-        except aiohttp.ClientError:
-            pass  # not listening yet
-        await asyncio.sleep(0.1)
-    raise RuntimeError(f"{url} never became ready")
-
-
 async def _nats_exporter(session: aiohttp.ClientSession, big: BigServer) -> Cost | str:
     name = "prometheus-nats-exporter"
     if shutil.which(name) is None:
@@ -154,7 +142,7 @@ async def _peer(
 ) -> Cost:
     url = f"http://127.0.0.1:{port}/metrics"
     async with child(*argv) as process:
-        await _until_ready(session, url)
+        await until_ready(url)
         before = cpu_seconds(process.pid)
         found = [await scrape(session, url) for _ in range(_PEER_SCRAPES)]
         cpu = (cpu_seconds(process.pid) - before) / _PEER_SCRAPES

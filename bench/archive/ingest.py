@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import aiohttp
-
 from bench.archive.receivers import OURS, Receiver, receivers
 from bench.archive.remote_write_load import INTERVAL_MS, Load
-from bench.process import child, cpu_seconds, free_port, peak_bytes
+from bench.process import child, cpu_seconds, free_port, peak_bytes, until_ready
 from bench.table import megabytes, show
 
 CONSUMERS: Final = 2_000
@@ -91,7 +89,7 @@ async def _measure(receiver: Receiver, load: Load, rounds: Rounds) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         async with child(*receiver.command(Path(folder), port)) as process:
-            await until_ready(receiver, port)
+            await until_ready(receiver.ready_url(port))
             first_wall, first_cpu = await _timed(process.pid, receiver, port, rounds[:1])
             wall, cpu = await _timed(process.pid, receiver, port, rounds[1:])
             samples = load.series * len(rounds[1:])
@@ -159,20 +157,6 @@ def _show(load: Load, costs: Costs) -> None:
     )
     of = "ours x"
     show(title, ("", "k/s", of, "k/CPU-s", of, "new k/s", of, "new k/CPU-s", of, "peak"), rows)
-
-
-async def until_ready(receiver: Receiver, port: int) -> None:
-    url = f"http://127.0.0.1:{port}{receiver.ready}"
-    async with aiohttp.ClientSession() as session:
-        for _ in range(600):
-            try:
-                async with session.get(url) as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass  # not listening yet
-            await asyncio.sleep(0.1)
-    raise RuntimeError(f"{url} never became ready")
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from archive.settings.limits import Limits
 from archive.settings.publishing import RetentionSettings
 from archive.settings.wal import WalSettings
 from archive.wal.write_ahead_log import Wal
-from bench.archive.ingest import send, until_ready
+from bench.archive.ingest import send
 from bench.archive.receivers import OURS
 from bench.archive.remote_write_load import INTERVAL_MS, Load
-from bench.process import child, free_port
+from bench.process import child, free_port, until_ready
 
 LABELS: Final = 20
 _CONSUMERS: Final = 20_000
@@ -36,7 +36,7 @@ async def live_bytes() -> float:
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         async with child(*OURS.command(Path(folder), port)) as process:
-            await until_ready(OURS, port)
+            await until_ready(OURS.ready_url(port))
             await send(OURS, port, list(small.rounds(now, 1)))
             before = _resident(process.pid)
             for bodies in load.rounds(now, 2):

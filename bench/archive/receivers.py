@@ -23,7 +23,11 @@ class Receiver:
     name: str
     command: Callable[[Path, int], Sequence[str]]
     ready: str
+
     path: str = "/api/v1/write"
+
+    def ready_url(self, port: int) -> str:
+        return f"http://127.0.0.1:{port}{self.ready}"
 
 
 def receivers() -> list[Receiver]:

@@ -14,10 +14,10 @@ from typing import Final
 from archive.components import QUARANTINE_FOLDER
 from archive.ingest.quarantine import BODY, FACTS
 from archive.settings.quarantine import QuarantineSettings
-from bench.archive.ingest import SUCCESS, connected, post, until_ready
+from bench.archive.ingest import SUCCESS, connected, post
 from bench.archive.receivers import OURS
 from bench.archive.remote_write_load import INTERVAL_MS, Load
-from bench.process import child, free_port
+from bench.process import child, free_port, until_ready
 from bench.table import show
 
 _CONSUMERS: Final = 2_000
@@ -33,7 +33,7 @@ async def _rates(good: Load, bad: Load) -> tuple[float, float]:
         _fill_quarantine(Path(folder) / "data" / QUARANTINE_FOLDER)
         port = free_port()
         async with child(*OURS.command(Path(folder), port)):
-            await until_ready(OURS, port)
+            await until_ready(OURS.ready_url(port))
             loads = ((good, SUCCESS), (bad, _REFUSED))
             rounds = [list(load.rounds(first_time, _ROUNDS + 1)) for load, _ in loads]
             for number in range(_ROUNDS + 1):

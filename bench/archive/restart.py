@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.archive.ingest import connected, post, until_ready
+from bench.archive.ingest import connected, post
 from bench.archive.receivers import OURS
 from bench.archive.remote_write_load import INTERVAL_MS, METRICS, Load
-from bench.process import child, cpu_seconds, free_port
+from bench.process import child, cpu_seconds, free_port, until_ready
 from bench.table import seconds, show
 
 SERIES: Final = 1_000_000
@@ -52,14 +52,14 @@ async def measure(load: Load) -> None:
         port = free_port()
         command = OURS.command(Path(folder), port)
         async with child(*command) as process:
-            await until_ready(OURS, port)
+            await until_ready(OURS.ready_url(port))
             measured = [("new series", await _round(process.pid, port, rounds[0]))]
             measured.append(("known series", await _round(process.pid, port, rounds[1])))
             process.kill()
             await process.wait()
         started = time.perf_counter()
         async with child(*command) as process:
-            await until_ready(OURS, port)
+            await until_ready(OURS.ready_url(port))
             ready = time.perf_counter() - started
             measured.append(("first after a kill", await _round(process.pid, port, rounds[2])))
             measured.append(("second after a kill", await _round(process.pid, port, rounds[3])))

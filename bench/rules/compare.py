@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import aiohttp
 
-from bench.process import child, cpu_seconds, free_port, peak_bytes
+from bench.process import child, cpu_seconds, free_port, peak_bytes, until_ready
 from bench.rules.population import series
 from bench.rules.queries import BenchQuery, board_queries, names_in, rule_queries
 from bench.rules.remote_write import requests
@@ -26,7 +26,6 @@ from bench.table import megabytes, seconds, show
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.demo.processes.programs import prometheus
 
-_STARTS = 600  # tenths of a second
 _DEAREST = 10
 
 
@@ -50,25 +49,8 @@ async def _running(folder: Path) -> AsyncIterator[tuple[int, str]]:
         f"--web.listen-address=127.0.0.1:{port}", "--web.enable-remote-write-receiver",
         "--query.max-samples=500000000", "--query.timeout=10m",
     ) as process:  # fmt: skip
-        async with aiohttp.ClientSession() as session:
-            await _until_ready(session, address)
+        await until_ready(f"{address}/-/ready")
         yield process.pid, address
-
-
-async def _until_ready(session: aiohttp.ClientSession, address: str) -> None:
-    for _ in range(_STARTS):
-        if await _ready(session, address):
-            return
-        await asyncio.sleep(0.1)
-    raise RuntimeError("prometheus: does not start")
-
-
-async def _ready(session: aiohttp.ClientSession, address: str) -> bool:
-    try:
-        async with session.get(f"{address}/-/ready") as response:
-            return response.status == 200
-    except aiohttp.ClientError:
-        return False
 
 
 async def _fill(session: aiohttp.ClientSession, address: str, bodies: Iterable[bytes]) -> None:

@@ -156,6 +156,14 @@ class AuditContext:
         """With ephemeral ones, but not all of them: `stream.consumers` counts all consumers."""
         return self._by_stream.get((stream.account, stream.name), ())
 
+    def with_max_deliver(self, stream: Stream) -> list[str]:
+        """Names of consumers that give up on a message after some deliveries."""
+        return [
+            row.name
+            for row, config in self.consumers_of(stream)
+            if acks(config) and config.max_deliver
+        ]
+
     def ephemerals_of(self, stream: Stream) -> Sequence[Consumer]:
         """Never audited one by one: they come and go with their clients."""
         return [row for row, config in self.consumers_of(stream) if not config.durable]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from exporter.errors import RequestError
 from exporter.events.state import EventState
 from exporter.sources.decoding.decode import read_response, version_numbers
-from exporter.sources.decoding.wire import WireUserInfo
+from exporter.sources.decoding.wire_servers import WireUserInfo
 from exporter.sources.transport.connection import NatsConnection
 from streamgauge.serving.logs import StateLog
 

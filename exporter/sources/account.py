@@ -12,12 +12,11 @@ from exporter.sources.api_counters import ApiCounters
 from exporter.sources.clock_pings import ClockPing
 from exporter.sources.decoding.decode import limit, read_response, version_numbers
 from exporter.sources.decoding.network_decode import account_on_server
-from exporter.sources.decoding.wire import (
-    WireAccountInfo,
+from exporter.sources.decoding.wire import WireAccountInfo, WireUsage
+from exporter.sources.decoding.wire_servers import (
     WireAccountStat,
     WireAccountStatzResponse,
     WireServer,
-    WireUsage,
     WireUserInfo,
 )
 from exporter.sources.jetstream_api.assets import AccountAssets

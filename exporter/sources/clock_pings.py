@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from exporter.errors import RequestError
 from exporter.signals.clock import ClockState
 from exporter.sources.decoding.decode import read_response
-from exporter.sources.decoding.wire import WireServer
+from exporter.sources.decoding.wire_servers import WireServer
 from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.responder import server_names

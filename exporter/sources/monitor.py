@@ -20,7 +20,7 @@ from exporter.sources.clock_pings import sample_timeouts
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.row_by_row import read_jsz
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import (
+from exporter.sources.decoding.wire_servers import (
     WireAccountStats,
     WireHealth,
     WireJsz,

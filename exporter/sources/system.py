@@ -13,7 +13,7 @@ from exporter.sources.clock_pings import ClockPing
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.row_by_row import read_jsz_response
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import (
+from exporter.sources.decoding.wire_servers import (
     WireAccountStatzResponse,
     WireHealthResponse,
     WireJsz,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streamgauge.promql.aggregations import Call
 from streamgauge.promql.expression import (
-    Call,
     Expression,
     ExpressionError,
     Number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Subject
-from exporter.audit.context import AuditContext, acks
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import stream_finding
 from exporter.audit.severity import Severity
 from exporter.audit.units import DAY, duration, listed
@@ -18,12 +18,7 @@ def find(context: AuditContext) -> Iterator[Finding]:
         max_age = config.max_age_seconds
         if max_age is None or max_age >= SHORT_SECONDS:
             continue
-        limited = [
-            consumer.name
-            for consumer, settings in context.consumers_of(row)
-            if acks(settings) and settings.max_deliver
-        ]
-        if limited:
+        if limited := context.with_max_deliver(row):
             yield stream_finding(
                 row, f"max_age {duration(max_age)}; max_deliver is set on {listed(limited)}"
             )

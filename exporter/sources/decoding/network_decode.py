@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exporter.model import AccountOnServer, ServerNetwork, Traffic
-from exporter.sources.decoding.wire import (
+from exporter.sources.decoding.wire_servers import (
     WireAccountStat,
     WireStats,
     WireStatsz,

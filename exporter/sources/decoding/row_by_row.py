@@ -10,14 +10,12 @@ from msgspec import Raw, field
 from exporter.errors import MalformedResponseError
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import (
-    WireAccountDetail,
     WireConsumer,
     WireConsumerList,
-    WireJsz,
-    WireJszResponse,
     WireStream,
     WireStreamList,
 )
+from exporter.sources.decoding.wire_servers import WireAccountDetail, WireJsz, WireJszResponse
 
 
 class UnreadRow(msgspec.Struct, frozen=True, gc=False):

@@ -29,7 +29,7 @@ from exporter.sources.decoding.decode import (
     version_numbers,
 )
 from exporter.sources.decoding.network_decode import account_on_server, leaf_nodes, server_network
-from exporter.sources.decoding.wire import (
+from exporter.sources.decoding.wire_servers import (
     WireAccountDetail,
     WireAccountStat,
     WireHealth,

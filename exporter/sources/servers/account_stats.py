@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import WireAccountStat, WireAccountStats
+from exporter.sources.decoding.wire_servers import WireAccountStat, WireAccountStats
 from exporter.sources.servers.interval_request import IntervalRequest
 
 REQUEST = "account_statz"

@@ -24,7 +24,7 @@ from exporter.signals.stream_changes import (
     was_recreated,
 )
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import WireJsz
+from exporter.sources.decoding.wire_servers import WireJsz
 from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.servers.interval_request import with_request_outcomes
 from exporter.sources.servers.jsz_pages import JszRequest, RequestJsz

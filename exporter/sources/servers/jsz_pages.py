@@ -9,7 +9,7 @@ import msgspec
 
 from exporter.errors import MalformedResponseError, RequestError
 from exporter.sources.decoding.row_by_row import PartlyReadJsz
-from exporter.sources.decoding.wire import WireJsz
+from exporter.sources.decoding.wire_servers import WireJsz
 
 _ALL_NAMES = 1_000_000  # names alone are small: one page
 

@@ -23,7 +23,8 @@ from exporter.sources.decoding.decode import (
 )
 from exporter.sources.decoding.row_by_row import PartlyReadStream
 from exporter.sources.decoding.shared_configs import SharedConfigs
-from exporter.sources.decoding.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
+from exporter.sources.decoding.wire import WireCluster, WireConsumer, WireStream
+from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.filters import Filters
 from exporter.sources.servers.known_rows import KnownRows, is_same
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from exporter.model import ServerSettings
 from exporter.sources.decoding.decode import known_time, positive, read_response
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import WireVarz, WireVarzResponse
+from exporter.sources.decoding.wire_servers import WireVarz, WireVarzResponse
 from exporter.sources.servers.interval_request import IntervalRequest
 from exporter.sources.transport.connection import Reply
 

@@ -18,7 +18,7 @@ from exporter.sources.decoding.server_decode import (
     decode_meta,
     decode_servers,
 )
-from exporter.sources.decoding.wire import WireHealth
+from exporter.sources.decoding.wire_servers import WireHealth
 from exporter.sources.filters import Filters
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.known_rows import KnownRows

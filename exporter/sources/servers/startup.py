@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import WireServer
+from exporter.sources.decoding.wire_servers import WireServer
 
 # A server without a meta leader for longer than this is no longer starting: the meta group lost
 # quorum, and the streams that the server leads are reliable.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exporter.sources.decoding.wire import WireAccountDetail
+from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.subsz.rows import LedStream, ServerRows
 from exporter.subscription_counts import ConsumerKey, Counters, SubscriptionCounts
 

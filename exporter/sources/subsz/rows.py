@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from exporter.sources.decoding.wire import WireAccountDetail, WireStream
+from exporter.sources.decoding.wire import WireStream
+from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.servers.leaders import leads
 from exporter.sources.subsz.wire import WireSubscription
 from exporter.subscription_counts import (

@@ -13,7 +13,7 @@ from msgspec import Raw
 from exporter.errors import MalformedResponseError, RequestError
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.row_by_row import read_jsz, read_jsz_response
-from exporter.sources.decoding.wire import WireJsz, WireSystemError
+from exporter.sources.decoding.wire_servers import WireJsz, WireSystemError
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.jsz_pages import JszRequest, RequestJsz, read_all_accounts
 from exporter.sources.subsz.wire import (

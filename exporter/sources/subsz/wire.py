@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct, field
 
-from exporter.sources.decoding.wire import WireServer, WireSystemError
+from exporter.sources.decoding.wire_servers import WireServer, WireSystemError
 
 # Never pages: the server walks all subscriptions for each page. The ceiling bounds the response.
 _ALL_ROWS = 100_000_000

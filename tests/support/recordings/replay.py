@@ -26,7 +26,7 @@ from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.account import AccountSource
 from exporter.sources.decoding.decode import read_response
-from exporter.sources.decoding.wire import WireVarz
+from exporter.sources.decoding.wire_servers import WireVarz
 from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.snapshot import SourceOptions

@@ -29,7 +29,7 @@ from exporter.signals.publishes.engine import (
     StreamPublishes,
     TapCounts,
 )
-from exporter.sources.decoding.wire import WireJsz
+from exporter.sources.decoding.wire_servers import WireJsz
 from exporter.sources.monitor import MonitorSource
 from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source

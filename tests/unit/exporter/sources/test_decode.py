@@ -15,7 +15,7 @@ from support.examples import examples
 
 from exporter.errors import MalformedResponseError
 from exporter.model import NO_THRESHOLDS
-from exporter.sources.decoding import wire
+from exporter.sources.decoding import wire, wire_servers
 from exporter.sources.decoding.decode import (
     consumer_config,
     consumer_from_wire,
@@ -48,7 +48,7 @@ from exporter.sources.decoding.wire import (
 UNLIMITED = 2**64 - 1
 WIRE_TYPES = [
     kind
-    for kind in vars(wire).values()
+    for kind in {**vars(wire), **vars(wire_servers)}.values()
     if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
 ]
 

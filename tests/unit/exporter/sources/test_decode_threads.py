@@ -7,7 +7,7 @@ import sys
 PROGRAM = """
 import sys, threading
 from exporter.sources.decoding.decode import read_response
-from exporter.sources.decoding.wire import WireJsz
+from exporter.sources.decoding.wire_servers import WireJsz
 
 sys.setswitchinterval(1e-6)
 response = b'''{"account_details": [{"name": "APP", "stream_detail": [{"name": "S", "state": {},

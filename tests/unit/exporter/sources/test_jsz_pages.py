@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from exporter.errors import RequestError
-from exporter.sources.decoding.wire import WireAccountDetail, WireJsz
+from exporter.sources.decoding.wire_servers import WireAccountDetail, WireJsz
 from exporter.sources.servers.jsz_pages import AccountPages, JszRequest, read_all_accounts
 
 ONE, TWO = "server-1", "server-2"

@@ -7,7 +7,6 @@ from support.exporter.models import NOW, at
 
 from exporter.model import Consumer
 from exporter.sources.decoding.wire import (
-    WireAccountDetail,
     WireCluster,
     WireConsumer,
     WireConsumerConfig,
@@ -16,6 +15,7 @@ from exporter.sources.decoding.wire import (
     WireState,
     WireStream,
 )
+from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.filters import Filters
 from exporter.sources.servers.known_rows import KnownRows
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows

@@ -16,8 +16,8 @@ from exporter.sources.decoding.wire import (
     WireOriginConfig,
     WireStreamConfig,
     WireTransform,
-    WireVarz,
 )
+from exporter.sources.decoding.wire_servers import WireVarz
 from exporter.sources.servers.leaders import ConfigCache
 from exporter.sources.servers.server_settings import ServerSettingsCache, server_settings
 from exporter.sources.servers.snapshot import unreadable_thresholds

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from exporter.sources.decoding.server_decode import ServerResponses
-from exporter.sources.decoding.wire import (
+from exporter.sources.decoding.wire_servers import (
     WireHealth,
     WireJetStream,
     WireMeta,
