@@ -16,6 +16,7 @@ from typing import Final
 from release.images import UNKNOWN_DIGEST, build_commands, build_files
 from release.packing import folder_contents, write_tar
 from release.settings import IMAGES, ROOT, Release, ReleaseError
+from release.version import VARIABLE
 
 CHART: Final = ROOT / "deploy" / "helm" / "streamgauge"
 
@@ -37,7 +38,7 @@ class Build:
 
 def packages(build: Build) -> None:
     """The wheel and the source distribution."""
-    _python("hatchling", "build", "--directory", str(build.folder))
+    _python("hatchling", "build", "--directory", str(build.folder), version=build.release.version)
 
 
 def rules(build: Build) -> None:
@@ -56,7 +57,9 @@ def boards(build: Build) -> None:
 
 def chart(build: Build) -> None:
     _run(_program("helm"), "lint", "--strict", str(CHART))
-    _run(_program("helm"), "package", str(CHART), "--destination", str(build.folder))
+    release = build.release
+    versions = ("--version", release.chart_version, "--app-version", release.image_tag)
+    _run(_program("helm"), "package", str(CHART), *versions, "--destination", str(build.folder))
 
 
 def images(build: Build) -> None:
@@ -104,8 +107,8 @@ ARTEFACTS: Final[dict[str, Callable[[Build], None]]] = {
 }
 
 
-def _python(module: str, *words: str) -> None:
-    _run(sys.executable, "-m", module, *words)
+def _python(module: str, *words: str, version: str = "") -> None:
+    _run(sys.executable, "-m", module, *words, **({VARIABLE: version} if version else {}))
 
 
 def _program(name: str) -> str:
@@ -116,8 +119,8 @@ def _program(name: str) -> str:
     return found
 
 
-def _run(*words: str) -> None:
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+def _run(*words: str, **variables: str) -> None:
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"} | variables
     done = subprocess.run(
         words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

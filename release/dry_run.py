@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from release.artefacts import ARTEFACTS, Build, ProgramMissingError
 from release.images import UNKNOWN_DIGEST
 from release.packing import SUMS, listing, write_checksums
 from release.settings import ROOT, Release, ReleaseError, read_release
+from release.version import VersionError, version
 
 
 def git(*words: str) -> str:
@@ -65,12 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--base-digest", default=UNKNOWN_DIGEST, metavar="sha256:...")
     arguments = parser.parse_args(argv)
     try:
-        release = read_release()
-        check_tag(release, git("tag", "--points-at", "HEAD").split())
+        cut = read_release()
+        check_tag(cut, git("tag", "--points-at", "HEAD").split())
+        release = replace(cut, version=version())
         left_out = build(
             arguments.only or list(ARTEFACTS), arguments.out, release, arguments.base_digest
         )
-    except ReleaseError as error:
+    except (ReleaseError, VersionError) as error:
         sys.stderr.write(f"release: {error}\n")
         return 1
     sys.stdout.write(listing(arguments.out))

@@ -25,7 +25,7 @@ def generated(release: Release, root: Path = ROOT) -> dict[Path, str]:
         return (root / path).read_text(encoding="utf-8")
 
     return {
-        root / PYPROJECT: _pyproject(read(PYPROJECT), release),
+        root / PYPROJECT: _block(read(PYPROJECT), _project_urls(release), PYPROJECT),
         root / MKDOCS: _block(read(MKDOCS), _site(release), MKDOCS),
         root / CHART / "Chart.yaml": _chart(read(CHART / "Chart.yaml"), release),
         root / CHART / "values.yaml": _set(
@@ -39,11 +39,6 @@ def generated(release: Release, root: Path = ROOT) -> dict[Path, str]:
         ),
         root / "docs/install.md": install_page(release),
     }
-
-
-def _pyproject(text: str, release: Release) -> str:
-    text = _set(text, r'^(version = )".*"', f'"{release.version}"')
-    return _block(text, _project_urls(release), PYPROJECT)
 
 
 def _project_urls(release: Release) -> list[str]:
@@ -66,7 +61,7 @@ def _site(release: Release) -> list[str]:
 
 
 def _chart(text: str, release: Release) -> str:
-    text = _set(text, "^(version: ).*", chart_version(release.version))
+    text = _set(text, "^(version: ).*", release.chart_version)
     text = _set(text, "^(appVersion: ).*", f'"{release.version}"')
     a = release.addresses
     lines = [f"home: {a.documentation or a.repository}"] if a.documentation or a.repository else []
@@ -74,14 +69,9 @@ def _chart(text: str, release: Release) -> str:
     return _block(text, lines, CHART / "Chart.yaml")
 
 
-def chart_version(version: str) -> str:
-    """Helm needs semantic versions: 1.2.3rc1 is 1.2.3-rc1 there."""
-    return re.sub(r"(\d)(a|b|rc)(\d+)$", r"\1-\2\3", version)
-
-
 def _compose(text: str, release: Release) -> str:
     def image(found: re.Match[str]) -> str:
-        return f"{found[1]}{release.image(found[2].lower())}:{release.version}}}"
+        return f"{found[1]}{release.image(found[2].lower())}}}"
 
     return re.sub(r"(\$\{(EXPORTER|ARCHIVE|ROLLUPS)_IMAGE:-)[^}]*\}", image, text)
 

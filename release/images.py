@@ -35,11 +35,12 @@ def _command(release: Release, name: str, revision: str, base_digest: str) -> st
     words = ["docker", "buildx", "build", "--platform", PLATFORMS]
     words += ["--file", f"deploy/container/{name}.Dockerfile"]
     words += ["--build-arg", f"PYTHON_IMAGE={BASE}@{base_digest}"]
+    words += ["--build-arg", f"VERSION={release.version}"]
     for label, text in labels.items():
         if text:
             words += ["--label", f"org.opencontainers.image.{label}={text}"]
     words += ["--sbom=true", "--provenance=mode=max"]
-    words += ["--tag", f"{release.image(name)}:{release.version}"]
+    words += ["--tag", release.image(name)]
     # Without a registry there is nowhere to push to: the result stays in an OCI archive.
     target = f"type=oci,dest=dist/release/streamgauge-{name}.oci.tar"
     return shlex.join([*words, *(["--push"] if release.addresses.images else ["--output", target]), "."])  # fmt: skip

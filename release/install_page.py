@@ -30,6 +30,7 @@ by checksum. `PYTHON_IMAGE` pins the base by its digest. `REGISTRY` is yours, fo
 ```sh
 docker buildx build --platform linux/amd64,linux/arm64 --file deploy/container/exporter.Dockerfile \\
   --build-arg PYTHON_IMAGE=docker.io/library/python:3.11-slim-bookworm@sha256:DIGEST \\
+  --build-arg VERSION={version} \\
   --tag REGISTRY/streamgauge-exporter:{version} --push .
 ```
 
@@ -59,7 +60,7 @@ def _images(release: Release) -> Iterator[str]:
     if not release.addresses.images:
         return
     yield "\n## Images\n\n"
-    yield "".join(f"- `{release.image(name)}:{release.version}`\n" for name in IMAGES)
+    yield "".join(f"- `{release.image(name)}`\n" for name in IMAGES)
 
 
 def _chart(release: Release) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""deploy/release.toml: the version, and where each part of a release is published."""
+"""deploy/release.toml: the version of the last cut, and where each part of a release is published."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
+
+from release.version import version
 
 ROOT: Final = Path(__file__).parents[1]
 SETTINGS: Final = ROOT / "deploy" / "release.toml"
@@ -45,9 +47,23 @@ class Release:
     version: str
     addresses: Addresses
 
+    @property
+    def image_tag(self) -> str:
+        """Tags of images have no plus sign; a released version has none either."""
+        return self.version.replace("+", "-")
+
+    @property
+    def chart_version(self) -> str:
+        """Helm needs semantic versions: 1.2.3rc1 is 1.2.3-rc1, 1.2.4.dev5 is 1.2.4-dev.5 there."""
+        staged = re.sub(r"(\d)(a|b|rc)(\d+)", r"\1-\2\3", self.version)
+        if ".dev" not in staged:
+            return staged
+        return re.sub(r"\.dev(\d+)", r".dev.\1" if "-" in staged else r"-dev.\1", staged)
+
     def image(self, name: str) -> str:
         repository = f"streamgauge-{name}"
-        return "/".join(filter(None, (self.addresses.images, repository)))
+        place = "/".join(filter(None, (self.addresses.images, repository)))
+        return f"{place}:{self.image_tag}"
 
 
 def read_release(path: Path = SETTINGS) -> Release:
@@ -81,8 +97,7 @@ def _refuse_unknown(found: dict[str, Any], known: set[str], place: str) -> None:
 
 def main() -> int:
     """`python -m release.settings`: name=value lines, as a workflow's outputs take them."""
-    release = read_release()
-    found = {"version": release.version, **asdict(release.addresses)}
+    found = {"version": version(), **asdict(read_release().addresses)}
     sys.stdout.write("".join(f"{name}={text}\n" for name, text in found.items()))
     return 0
 

@@ -7,6 +7,8 @@ ARG PYTHON_IMAGE=docker.io/library/python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE} AS wheel
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY deploy/release.toml deploy/release.toml
+COPY release/version.py release/version.py
 COPY alerts alerts
 COPY archive archive
 COPY dashboards dashboards
@@ -14,7 +16,9 @@ COPY docs/runbooks docs/runbooks
 COPY exporter exporter
 COPY spark_rollups spark_rollups
 COPY streamgauge streamgauge
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+# The version of the tag, for example 1.2.3: the sources here have no repository.
+ARG VERSION=""
+RUN VERSION_FOR_STREAMGAUGE="${VERSION}" pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM ${PYTHON_IMAGE} AS installed
 COPY deploy/container/archive.requirements.txt /wheels/requirements.txt

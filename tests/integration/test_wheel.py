@@ -114,6 +114,11 @@ def test_the_wheel_holds_the_data_files(wheel: Path) -> None:
     assert runbooks <= names
 
 
+def test_the_command_prints_the_version_of_the_wheel(wheel: Path, bare: Place) -> None:
+    done = bare.streamgauge("--version")
+    assert (done.returncode, done.stdout) == (0, f"streamgauge {wheel.name.split('-')[1]}\n")
+
+
 def test_base_dependencies_stay_few(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [each for each in archive.namelist() if each.endswith("METADATA")]

@@ -18,7 +18,7 @@ from support.collected import over_all
 from support.deploy.files import CHART, DEPLOY, MANIFESTS, ROOT, load, of_kind, on_path, pods, run
 
 from alerts.rendering.rule_files import helm_template
-from streamgauge.serving.version import VERSION
+from release.settings import read_release
 
 VALUES: Final = load(CHART / "values.yaml")
 SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
@@ -63,9 +63,10 @@ def resources(text: str) -> list[dict[str, Any]]:
 # --- without helm ---------------------------------------------------------------------------------
 
 
-def test_the_chart_has_the_version_of_the_program() -> None:
+def test_the_chart_has_the_version_of_the_last_cut() -> None:
+    """A packed one has that of the tag: tests/integration/release."""
     chart = load(CHART / "Chart.yaml")
-    assert chart["appVersion"] == VERSION
+    assert chart["appVersion"] == read_release().image_tag
 
 
 def test_the_defaults_fit_the_schema() -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -99,10 +100,26 @@ def test_an_image_is_pinned_labelled_and_for_two_machines() -> None:
         assert "--sbom=true" in line
         for label in ("version=1.2.3", "revision=abc", "source=https://forge.example.com/x"):
             assert f"org.opencontainers.image.{label} " in line
+        assert "--build-arg VERSION=1.2.3 " in line
         assert line.endswith(f"--tag registry.example.com/x/streamgauge-{name}:1.2.3 --push .")
     bare = build_commands(Release("1.2.3", Addresses()), "abc")
     assert "--push" not in bare
     assert "image.source" not in bare
+
+
+@pytest.mark.program
+@pytest.mark.skipif(not shutil.which("helm"), reason="helm is not on PATH")
+def test_wheel_chart_and_images_have_the_version_of_the_release(tmp_path: Path) -> None:
+    release = Release("7.8.9rc1", Addresses())
+    assert build(["packages", "chart", "images"], tmp_path / "out", release) == []
+    with zipfile.ZipFile(tmp_path / "out/streamgauge-7.8.9rc1-py3-none-any.whl") as wheel:
+        metadata = wheel.read("streamgauge-7.8.9rc1.dist-info/METADATA").decode()
+    assert "\nVersion: 7.8.9rc1\n" in metadata
+    chart = run("helm", "show", "chart", tmp_path / "out/streamgauge-7.8.9-rc1.tgz")
+    assert "\nversion: 7.8.9-rc1" in chart
+    assert "appVersion: 7.8.9rc1\n" in chart
+    commands = (tmp_path / "out/images.txt").read_text().splitlines()
+    assert all("VERSION=7.8.9rc1 " in each and ":7.8.9rc1 " in each for each in commands)
 
 
 def test_a_tag_of_another_version_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from release.cut import cut_changelog, cut_settings, order
-from release.generate import END, chart_version, generated
+from release.generate import END, generated
 from release.settings import ROOT, SETTINGS, Addresses, Release, ReleaseError, parse, read_release
 
 EVERYWHERE = Addresses(
@@ -69,10 +69,25 @@ def test_an_address_that_is_not_set_leaves_nothing_behind(name: str) -> None:
 
 def test_a_version_is_the_same_in_every_file() -> None:
     found = texts(Addresses())
-    assert tomllib.loads(found["pyproject.toml"])["project"]["version"] == "1.2.3"
+    assert "version" not in tomllib.loads(found["pyproject.toml"])["project"]  # of the tag
     assert yaml.safe_load(found["deploy/helm/streamgauge/Chart.yaml"])["appVersion"] == "1.2.3"
     assert found["deploy/compose/compose.yaml"].count(":1.2.3}") == 3
-    assert chart_version("1.2.3rc1") == "1.2.3-rc1"
+
+
+@pytest.mark.parametrize(
+    ("version", "chart", "tag"),
+    [
+        ("1.2.3", "1.2.3", "1.2.3"),
+        ("1.2.3rc1", "1.2.3-rc1", "1.2.3rc1"),
+        ("1.2.4.dev5+gabc", "1.2.4-dev.5+gabc", "1.2.4.dev5-gabc"),
+        ("1.2.3rc2.dev5+gabc", "1.2.3-rc2.dev.5+gabc", "1.2.3rc2.dev5-gabc"),
+    ],
+)
+def test_charts_and_images_have_versions_of_their_own_form(
+    version: str, chart: str, tag: str
+) -> None:
+    release = Release(version, Addresses())
+    assert (release.chart_version, release.image_tag) == (chart, tag)
 
 
 @pytest.mark.parametrize(
