@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -73,8 +74,13 @@ def bills_of_materials(build: Build) -> None:
     for name in IMAGES:
         locked = ROOT / "deploy" / "container" / f"{name}.requirements.txt"
         flags = ("--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible")
-        output = ("--output-file", str(build.path(f"{name}.cdx.json")))
+        bill = build.path(f"{name}.cdx.json")
+        output = ("--output-file", str(bill))
         _run(_program("cyclonedx-py"), "requirements", *flags, *output, str(locked))
+        described = json.loads(bill.read_text(encoding="utf-8"))
+        # The tool reads it from pyproject.toml, which leaves it to the tag.
+        described["metadata"]["component"]["version"] = build.release.version
+        bill.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 
 def notes(build: Build) -> None:
