@@ -67,6 +67,10 @@ class OwnerNotes(Struct, frozen=True, gc=False):
 NO_NOTES = OwnerNotes()
 
 
+# Keys that the settings name, with their values; None where the text cannot be a label.
+ChosenMetadata = tuple[tuple[str, str | None], ...]
+
+
 class StreamConfig(Struct, frozen=True, gc=False):
     retention: str
     discard: str
@@ -96,6 +100,7 @@ class StreamConfig(Struct, frozen=True, gc=False):
     republish: bool = False
     transformed: bool = False  # stored subjects may differ from the published ones
     notes: OwnerNotes = NO_NOTES
+    metadata: ChosenMetadata = ()
 
 
 class ConsumerConfig(Struct, frozen=True, gc=False):
@@ -125,6 +130,7 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
     max_batch: int | None = None  # maximum messages of one pull request
     rate_limit_bits: int | None = None  # bits per second, push only
     notes: OwnerNotes = NO_NOTES
+    metadata: ChosenMetadata = ()
 
     @property
     def retry_horizon_seconds(self) -> float | None:
@@ -164,6 +170,13 @@ class Stream(Struct, frozen=True, gc=False):
     follower_messages: tuple[tuple[str, int], ...] = ()
     hosts: tuple[str, ...] = ()  # every server known to hold a replica
     last_stored: datetime | None = None  # the last message's time, also when it is gone
+
+
+class SubjectCounts(Struct, frozen=True, gc=False):
+    """Messages of a stream by subject, those with the most first."""
+
+    top: tuple[tuple[str, int], ...]
+    hidden: int  # subjects that match and are not in `top`
 
 
 class Consumer(Struct, frozen=True, gc=False):

@@ -97,6 +97,11 @@ CONSUMER_CONFIG_FINDING = _consumer("consumer_config_finding",
     "1 for each audit check that this consumer's configuration fails. "
     "The label check is the permanent code of the check.",
     labels=(*CONSUMER, "check", "severity"), kind=Kind.INFO, level=_FULL, origin=_DERIVED)
+CONSUMER_METADATA_INFO = _consumer("consumer_metadata_info",
+    "A value of the consumer's metadata, for the keys that the setting metadata names; the value is "
+    "always 1. A change of the metadata starts a new series.",
+    labels=(*CONSUMER, "key", "value"), source="consumer info: config.metadata",
+    purpose="For own rules and boards that group consumers by what their owners declare.")
 CONSUMER_INFO = _consumer("consumer_info",
     "Properties of the consumer as labels; the value is always 1. A leader change or an edit starts "
     "a new series, so join on the identity labels only. The owner's labels are present where the "

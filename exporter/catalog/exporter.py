@@ -93,6 +93,11 @@ SERIES = _exporter("series",
 SERIES_DROPPED = _exporter("series_dropped_total",
     "Series dropped because of the series limit, added up over the polls. "
     "While it grows, the exposition is incomplete.")
+METADATA_DROPPED_VALUES = _exporter("metadata_dropped_values",
+    "Metadata values without a series, by the reason: limit (above the setting metadata.max_series) or "
+    "text (empty, longer than 128 characters, or not printable). Absent while metadata.keys is empty.",
+    labels=(*SYSTEM, "reason"),
+    purpose="For an operator who misses a value in stream_metadata_info or consumer_metadata_info.")
 HISTORY_DROPPED_ASSETS = _exporter("history_dropped_assets",
     "Unwell streams, consumers and servers without charts on the status pages: the history of a "
     "system holds at most 1,000 assets.",

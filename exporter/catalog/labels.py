@@ -18,7 +18,7 @@ WRITER_LABELS = ("back_pressure", "idempotent_writers")
 
 REQUESTS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
-    "statsz", "varz", "healthz", "jsz", "jsz_config", "jsz_account", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
+    "statsz", "varz", "healthz", "jsz", "jsz_config", "jsz_account", "subsz", "ipqueuesz", "exact_lag", "filtered_counts", "subject_counts",
     "poll", "audit",
 )  # fmt: skip
 

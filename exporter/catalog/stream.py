@@ -103,6 +103,24 @@ STREAM_FILL_RATIO = _stream("stream_fill_ratio",
     "near 1.",
     labels=(*STREAM, "limit"), source="stream info: state, config")
 
+# --- opt-in ---------------------------------------------------------------------------------------
+
+STREAM_SUBJECT_MESSAGES = _stream("stream_subject_messages",
+    "Messages of one subject, for the subjects with the most. Only of streams that the setting "
+    "subject_counts names. Counted once an interval.",
+    labels=(*STREAM, "subject"), source="stream info: state.subjects",
+    purpose="For an owner who wants to know which tenant, device or queue fills a stream.")
+STREAM_SUBJECTS_HIDDEN = _stream("stream_subjects_hidden",
+    "Subjects that match the filter of subject_counts and have no stream_subject_messages: only "
+    "the largest have, up to the setting top.",
+    origin=_DERIVED,
+    purpose="For an owner who reads stream_subject_messages: whether it shows all of them.")
+STREAM_METADATA_INFO = _stream("stream_metadata_info",
+    "A value of the stream's metadata, for the keys that the setting metadata names; the value is "
+    "always 1. A change of the metadata starts a new series.",
+    labels=(*STREAM, "key", "value"), source="stream info: config.metadata",
+    purpose="For own rules and boards that group streams by what their owners declare.")
+
 # --- publishes ------------------------------------------------------------------------------------
 
 STREAM_PUBLISHES_RECEIVED = _stream("stream_publishes_received_total",

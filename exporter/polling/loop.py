@@ -17,9 +17,9 @@ from exporter.audit.log import AuditLog
 from exporter.audit.periodic_audit import AuditState
 from exporter.events.session import EventSession
 from exporter.model import Snapshot
+from exporter.polling.account_requests import AccountRequests
 from exporter.polling.history import History
 from exporter.polling.log import PollLog
-from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import STALE_AFTER_INTERVALS, SystemState
 from exporter.polling.system_name import system_name
@@ -38,7 +38,7 @@ JITTER = 0.05
 MIN_PAUSE = 0.1
 # A source honours its deadline; this only catches one that does not.
 _GRACE_SECONDS = 5.0
-# Share of the remaining time for events and requests about single consumers, after the state.
+# Share of the remaining time for events and requests as a user of the account, after the state.
 _SHARE_OF_EXTRAS = 0.5
 
 
@@ -58,7 +58,7 @@ class SystemPoller:
     grace: float = _GRACE_SECONDS
     clock: Callable[[], float] = time.time
     event_session: EventSession | None = field(default=None, repr=False)
-    per_consumer_requests: PerConsumerRequests | None = field(default=None, repr=False)
+    account_requests: AccountRequests | None = field(default=None, repr=False)
     publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
     unnamed: bool = False  # the first complete poll decides the name
@@ -150,7 +150,7 @@ class SystemPoller:
             raise PollOverrunError(reason) from error
 
     async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, PollExtras]:
-        """Events since the last poll, and the results of requests about single consumers.
+        """Events since the last poll, and the results of requests as a user of the account.
 
         Both may need a connection of their own; one that hangs must not delay the snapshot.
         """
@@ -165,9 +165,11 @@ class SystemPoller:
                 async with asyncio.timeout_at(_loop_time(deadline)):
                     await event_session.catch_up(deadline)
             found = PollExtras(event_session.counts(), event_session.listening)
-        if self.per_consumer_requests is not None:
-            read = await self.per_consumer_requests.read(snapshot, self.state.signals, deadline)
-            found = dataclass_replace(found, lags=read.lags, counts=read.counts)
+        if self.account_requests is not None:
+            read = await self.account_requests.read(snapshot, self.state.signals, deadline)
+            found = dataclass_replace(
+                found, lags=read.lags, counts=read.counts, subjects=read.subjects
+            )
             snapshot = replace(
                 snapshot,
                 outcomes=(*snapshot.outcomes, *read.outcomes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from exporter.audit.context import AuditContext
 from exporter.audit.periodic_audit import AuditState
 from exporter.audit.report import Report
 from exporter.events.counts import NO_EVENTS, ConsumerKey, EventCounts, StreamKey
-from exporter.model import Snapshot
+from exporter.model import Snapshot, SubjectCounts
 from exporter.polling.history import History
 from exporter.samples.render import Rendered, Renderer
 from exporter.signals.engine import SignalState
@@ -28,6 +28,7 @@ class PollExtras:
     listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are received
     lags: dict[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
+    subjects: Mapping[StreamKey, SubjectCounts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class Pipeline:
         report = self.audit.update(context) if self.audit is not None else None
         signals, published = context.signals, context.publishes
         self.history.update(snapshot, signals)
-        rendered = self.renderer.render(snapshot, signals, published, found.events, report)
+        rendered = self.renderer.render(
+            snapshot, signals, published, found.events, report, found.subjects
+        )
         return PollResult(
             rendered,
             signals,

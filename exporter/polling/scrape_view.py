@@ -42,6 +42,8 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
     yield SelfSample(catalog.UP, system, float(state.complete))
     yield SelfSample(catalog.SERIES, system, state.served(now).series)
     yield SelfSample(catalog.SERIES_DROPPED, system, state.series_dropped)
+    for reason, number in state.served(now).metadata_dropped.items():
+        yield SelfSample(catalog.METADATA_DROPPED_VALUES, (name, reason), number)
     yield SelfSample(catalog.HISTORY_DROPPED_ASSETS, system, state.history_dropped)
     maybe = (
         (catalog.SNAPSHOT_AGE_SECONDS, state.age(now)),

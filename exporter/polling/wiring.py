@@ -8,18 +8,20 @@ from exporter.audit.history.reader import HistoryReader
 from exporter.audit.periodic_audit import AuditState
 from exporter.events.session import EventSession
 from exporter.events.subscriptions import SourceInfo, make_event_session
+from exporter.polling.account_requests import AccountRequests
 from exporter.polling.loop import SystemPoller
-from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
 from exporter.settings.config import ExporterSettings, NameFilterSettings, SystemSettings
 from exporter.settings.events import own_inbox_prefix
+from exporter.settings.opt_in import SubjectCountSettings
 from exporter.sources.account import AccountSource
 from exporter.sources.exact_requests.reader import ExactOptions
 from exporter.sources.filters import Filters, NameFilter
 from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
+from exporter.sources.subject_counts import CountedStream, SubjectOptions
 from exporter.sources.subsz.publish_counts import PublishOptions
 from exporter.sources.system import SystemSource
 from exporter.sources.transport.connection import NatsConnection
@@ -38,12 +40,16 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         renderer=Renderer(
             system.label,
             make_selection(settings),
-            Limits(settings.max_series, system.max_ephemerals),
+            Limits(
+                settings.max_series,
+                system.max_ephemerals,
+                system.metadata.max_series if system.metadata.keys else None,
+            ),
         ),
         interval=system.interval or settings.interval,
         timeout=system.timeout or settings.timeout,
         event_session=event_session,
-        per_consumer_requests=_per_consumer_requests(system, source, event_session),
+        account_requests=_account_requests(system, source, event_session),
         publish_interval=system.publishes.interval,
         audit=_audit(system),
         unnamed=not system.name,
@@ -68,11 +74,11 @@ def _source_info(system: SystemSettings, source: Source) -> SourceInfo:
     return SourceInfo(system.label, system.source, access, connection, account, system.domain)
 
 
-def _per_consumer_requests(
+def _account_requests(
     system: SystemSettings, source: Source, event_session: EventSession | None
-) -> PerConsumerRequests | None:
-    exact = system.exact
-    if not exact.lag and not exact.filtered_redeliveries:
+) -> AccountRequests | None:
+    exact, subjects = system.exact, _subject_options(system.subject_counts)
+    if not (exact.lag or exact.filtered_redeliveries or subjects.streams):
         return None
     options = ExactOptions(
         exact_lag=exact.lag,
@@ -83,18 +89,24 @@ def _per_consumer_requests(
         most_subjects=exact.filtered_subjects,
     )
     if isinstance(source, AccountSource):
-        return PerConsumerRequests(
-            source.connection, attrgetter("own_account"), options, system.domain
+        return AccountRequests(
+            source.connection, attrgetter("own_account"), options, system.domain, subjects
         )
     if event_session is None or event_session.connection is None:
         return None
     state = event_session.state
-    return PerConsumerRequests(
+    return AccountRequests(
         event_session.connection,
         lambda _: state.own_account if state.named else "",
         options,
         system.domain,
+        subjects,
     )
+
+
+def _subject_options(settings: SubjectCountSettings) -> SubjectOptions:
+    streams = tuple(CountedStream(each.name, each.filter, each.top) for each in settings.streams)
+    return SubjectOptions(streams, settings.interval, settings.max_subjects)
 
 
 def make_selection(settings: ExporterSettings) -> Selection:
@@ -127,6 +139,7 @@ def make_source(system: SystemSettings) -> Source:
         ),
         read_settings=system.audit.enabled,
         account_traffic=system.account_traffic,
+        metadata_keys=system.metadata.keys,
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -12,7 +12,7 @@ from exporter.audit.report import Report
 from exporter.events.counts import NO_EVENTS, EventCounts
 from exporter.exposition.text_format import Block, Column
 from exporter.metric import Metric
-from exporter.model import Consumer, Snapshot, Stream
+from exporter.model import Consumer, Snapshot, Stream, SubjectCounts
 from exporter.samples.account import account_columns
 from exporter.samples.blocks import BlockCache, Blocks
 from exporter.samples.conditions import (
@@ -33,24 +33,28 @@ from exporter.samples.findings import (
     system_finding_columns,
 )
 from exporter.samples.info_metrics import InfoCache, consumer_infos, stream_infos
+from exporter.samples.metadata import MetadataSeries
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
 from exporter.samples.rows import RowCache, Table
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
 from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
 from exporter.samples.stream import stream_columns, stream_key
+from exporter.samples.subjects import subject_columns
 from exporter.signals.clock import clock_offsets
 from exporter.signals.events_input import ConsumerKey, StreamKey
 from exporter.signals.publishes.engine import NO_PUBLISHES, PublishSignals
 from exporter.signals.results import Signals
 
 NO_SIGNALS = Signals()
+NO_SUBJECTS: Mapping[StreamKey, SubjectCounts] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     max_series: int = 5_000_000
     max_ephemerals: int = 50
+    max_metadata: int | None = None  # None: no metadata keys are chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Rendered:
     series: int
     dropped: int  # series above the cap
     folded: int  # ephemeral consumers summed into one row per stream
+    # Metadata values without a series, by reason; empty without chosen keys.
+    metadata_dropped: Mapping[str, int] = field(default_factory=dict)
 
     def events(self) -> Rendered:
         """Only the series that stay while the system does not respond."""
@@ -71,6 +77,7 @@ class Rendered:
             self.series + other.series,
             self.dropped + other.dropped,
             self.folded + other.folded,
+            self.metadata_dropped,
         )
 
 
@@ -82,6 +89,7 @@ class _Inputs:
     published: PublishSignals
     events: EventCounts
     report: Report | None
+    subjects: Mapping[StreamKey, SubjectCounts]
 
 
 @dataclass(slots=True)
@@ -116,8 +124,9 @@ class Renderer:
         published: PublishSignals = NO_PUBLISHES,
         events: EventCounts = NO_EVENTS,
         report: Report | None = None,
+        subjects: Mapping[StreamKey, SubjectCounts] = NO_SUBJECTS,
     ) -> Rendered:
-        inputs = _Inputs(signals, published, events, report)
+        inputs = _Inputs(signals, published, events, report, subjects)
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
         consumers, groups = fold_ephemerals(
@@ -133,11 +142,28 @@ class Renderer:
         blocks.take(system_finding_columns(self.system, report))
         table = self._consumers.table(consumers)
         listed = self._streams_of(table.keys) | groups.keys()
-        self._take_streams(blocks, snapshot, counts, listed, inputs)
+        streams = self._streams.table(snapshot.streams)
+        self._take_streams(blocks, streams, snapshot, counts, listed, inputs)
         blocks.take(ephemeral_columns(self.system, groups))
         self._take_consumers(blocks, table, snapshot, inputs)
         folded = sum(counts[key] for key in groups)
-        return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)
+        unfit = self._take_metadata(blocks, streams, table)
+        return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded, unfit)
+
+    def _take_metadata(
+        self,
+        blocks: Blocks,
+        streams: Table[Stream, StreamKey],
+        consumers: Table[Consumer, ConsumerKey],
+    ) -> Mapping[str, int]:
+        """Returns how many values have no series, by reason."""
+        if self.limits.max_metadata is None:
+            return {}
+        made = MetadataSeries(self.limits.max_metadata)
+        of_streams = made.column(catalog.STREAM_METADATA_INFO, streams.rows, streams.heads)
+        of_consumers = made.column(catalog.CONSUMER_METADATA_INFO, consumers.rows, consumers.heads)
+        blocks.take((of_streams, of_consumers))
+        return made.dropped
 
     def _note_pauses(self, consumers: Iterable[Consumer]) -> None:
         present = {consumer_key(row) for row in consumers if row.paused}
@@ -155,12 +181,12 @@ class Renderer:
     def _take_streams(
         self,
         blocks: Blocks,
+        table: Table[Stream, StreamKey],
         snapshot: Snapshot,
         ephemerals: Counter[StreamKey],
         listed: Set[StreamKey],
         inputs: _Inputs,
     ) -> None:
-        table = self._streams.table(snapshot.streams)
         offsets, infos = clock_offsets(snapshot.servers), self._stream_infos
 
         def columns(first: int, last: int) -> Iterator[Column]:
@@ -174,6 +200,7 @@ class Renderer:
                 stream_publish_columns(keys, heads, inputs.published.streams),
                 stream_event_columns(keys, heads, inputs.events),
                 stream_finding_columns(keys, heads, inputs.report),
+                subject_columns(keys, heads, inputs.subjects),
             )
 
         blocks.take_rows(columns, len(table.rows))

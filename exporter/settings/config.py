@@ -18,6 +18,7 @@ from exporter.settings.access import CredentialSettings
 from exporter.settings.addresses import server_urls, without_credentials
 from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
+from exporter.settings.opt_in import MetadataSettings, SubjectCountSettings
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.sources.subsz.reader import CEILING
 from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Size, setting
@@ -181,6 +182,14 @@ class SystemSettings(CredentialSettings, _Identity):
         ExactSettings(),
         "Requests about single consumers that make signals exact, sent as the account's user.",
     )
+    subject_counts: SubjectCountSettings = setting(
+        SubjectCountSettings(),
+        "Messages by subject, of streams that are named here. Off by default.",
+    )
+    metadata: MetadataSettings = setting(
+        MetadataSettings(),
+        "Metadata of streams and consumers as labels, of keys that are named here. Off by default.",
+    )
     events: EventSettings = setting(
         EventSettings(),
         "Events that only a subscription receives: advisories, ack samples, publish acks.",
@@ -200,9 +209,16 @@ class SystemSettings(CredentialSettings, _Identity):
             check_events(self.events, self.source)
         except InvalidSettingError as error:
             raise InvalidSettingError(str(error), f"events.{error.key}") from error
-        if self.exact.lag and self.source != "account" and self.events.account is None:
+        if self.source != "account" and self.events.account is None:
+            self._refuse_without_account()
+
+    def _refuse_without_account(self) -> None:
+        if self.exact.lag:
             reason = "needs events.account: a user of the account whose messages may be read"
             raise InvalidSettingError(reason, "exact.lag")
+        if self.subject_counts.streams:
+            reason = "needs events.account: a user of the account of these streams"
+            raise InvalidSettingError(reason, "subject_counts.streams")
 
     @property
     def label(self) -> str:

@@ -54,7 +54,10 @@ class AccountSource:
     def __post_init__(self) -> None:
         self.servers = ServerRegistry(self.options.remember_seconds, self.options.expected_servers)
         api = AccountApi(self.connection, api_prefix(self.options.domain))
-        self.assets = AccountAssets(api, self.options.filters, self.options.concurrency)
+        options = self.options
+        self.assets = AccountAssets(
+            api, options.filters, options.concurrency, options.metadata_keys
+        )
 
     async def poll(self, deadline: float) -> Snapshot:
         context = RequestContext(deadline, self.skipped_requests)

@@ -18,6 +18,7 @@ from exporter.model import (
     StreamConfig,
     StreamOrigin,
 )
+from exporter.sources.decoding.chosen_metadata import chosen_metadata
 from exporter.sources.decoding.owner_notes import consumer_notes, stream_notes
 from exporter.sources.decoding.owner_thresholds import owner_thresholds
 from exporter.sources.decoding.wire import (
@@ -113,7 +114,8 @@ def stream_kind(name: str) -> str:
     return "object" if name.startswith("OBJ_") else "stream"
 
 
-def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
+def stream_config(name: str, wire: WireStreamConfig, keys: tuple[str, ...] = ()) -> StreamConfig:
+    """`keys`: of the metadata to keep."""
     return StreamConfig(
         retention=wire.retention,
         discard=wire.discard,
@@ -143,6 +145,7 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         republish=wire.republish is not None,
         transformed=_transforms(wire),
         notes=stream_notes(wire.metadata),
+        metadata=chosen_metadata(wire.metadata, keys),
     )
 
 
@@ -151,7 +154,7 @@ def _transforms(wire: WireStreamConfig) -> bool:
     return wire.subject_transform is not None or any(one.subject_transforms for one in origins)
 
 
-def consumer_config(wire: WireConsumerConfig) -> ConsumerConfig:
+def consumer_config(wire: WireConsumerConfig, keys: tuple[str, ...] = ()) -> ConsumerConfig:
     acks = wire.ack_policy not in ("none", "")
     return ConsumerConfig(
         durable=bool(wire.durable_name),
@@ -179,6 +182,7 @@ def consumer_config(wire: WireConsumerConfig) -> ConsumerConfig:
         max_batch=positive(wire.max_batch),
         rate_limit_bits=positive(wire.rate_limit_bps),
         notes=consumer_notes(wire.metadata),
+        metadata=chosen_metadata(wire.metadata, keys),
     )
 
 

@@ -14,6 +14,7 @@ from exporter.signals.loss.accounting import never_redelivers
 from exporter.signals.loss.coverage import sees_everything
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.stream_changes import is_gapless, overwrites_by_design, was_recreated
+from exporter.sources.jetstream_api.subjects import has_wildcard
 
 
 class Lagging(Struct, frozen=True, gc=False):
@@ -139,7 +140,7 @@ def countable(snapshot: Snapshot, account: str) -> list[Countable]:
             row.created,
             row.delivered_consumer_seq,
             _removed(stream),
-            sum(stream.subjects if _is_wide(each) else 1 for each in row.config.filters),
+            sum(stream.subjects if has_wildcard(each) else 1 for each in row.config.filters),
         )
         for row, stream in _rows(snapshot, account)
         if row.config is not None and _can_be_counted(row, stream)
@@ -155,10 +156,6 @@ def _can_be_counted(row: Consumer, stream: Stream) -> bool:
     # Where messages are removed all the time, two counts cannot be compared.
     stays = kept.retention == "limits" and kept.max_age_seconds is None
     return stays and not overwrites_by_design(kept)
-
-
-def _is_wide(subject: str) -> bool:
-    return any(word in ("*", ">") for word in subject.split("."))
 
 
 def choose_countable(

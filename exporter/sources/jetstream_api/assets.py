@@ -62,6 +62,7 @@ class AccountAssets:
     api: AccountApi
     filters: Filters
     concurrency: int
+    metadata_keys: tuple[str, ...] = ()
     streams: tuple[Stream, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     denied: SkippedRequests = field(
@@ -117,7 +118,7 @@ class AccountAssets:
         self._known = {name: kept for name, kept in self._known.items() if name in found}
 
     def _stream(self, name: str, wire: WireStream) -> Stream:
-        config = stream_config(name, wire.config) if wire.config else None
+        config = stream_config(name, wire.config, self.metadata_keys) if wire.config else None
         known = self._known.setdefault(name, _Known(config))
         known.config = config or known.config
         if not has_leader(wire.cluster):
@@ -232,7 +233,7 @@ class AccountAssets:
         if config is not None and read == known.read.get(wire.name):
             return config
         known.note_read(wire.name, read)
-        made = consumer_config(read)
+        made = consumer_config(read, self.metadata_keys)
         return config if made == config else self._shared.of(made)
 
     async def _streams_by_name(self, context: RequestContext) -> dict[str, Stream]:

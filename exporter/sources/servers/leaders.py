@@ -39,6 +39,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class ConfigCache:
     """Configuration by name; it is fetched less often than the state."""
 
+    metadata_keys: tuple[str, ...] = ()
     streams: dict[StreamKey, StreamConfig] = field(default_factory=dict)
     consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
     required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
@@ -52,7 +53,8 @@ class ConfigCache:
     def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
         key = (account, wire.name)
         if wire.config is not None:
-            self.streams[key] = self._with_server_default(stream_config(wire.name, wire.config))
+            read = stream_config(wire.name, wire.config, self.metadata_keys)
+            self.streams[key] = self._with_server_default(read)
             self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
             self._created[key] = wire.created
         config = self.streams.get(key)
@@ -68,7 +70,7 @@ class ConfigCache:
         config = self.consumers.get(key)
         if wire.config is not None:
             # An unchanged configuration stays the same object: callers compare by identity.
-            read = consumer_config(wire.config)
+            read = consumer_config(wire.config, self.metadata_keys)
             if read != config:
                 config = self.consumers[key] = self._shared.of(read)
                 self.changes += 1

@@ -55,6 +55,7 @@ class SourceOptions:
     publishes: PublishOptions = field(default_factory=PublishOptions)
     read_settings: bool = False  # request the servers' own configuration, for the audit
     account_traffic: bool = False  # request the connections and traffic of accounts
+    metadata_keys: tuple[str, ...] = ()  # to keep of the metadata of streams and consumers
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class ServersState:
 
     options: SourceOptions
     clocks: ClockState = field(default_factory=ClockState)
-    configs: ConfigCache = field(default_factory=ConfigCache)
+    configs: ConfigCache = field(init=False)
     rows: KnownRows = field(default_factory=KnownRows)
     health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
     servers: ServerRegistry = field(init=False)
@@ -78,6 +79,7 @@ class ServersState:
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
+        self.configs = ConfigCache(self.options.metadata_keys)
         self.servers = ServerRegistry(self.options.remember_seconds, self.options.expected_servers)
         self.silent = SilentAssets(self.options.remember_seconds)
         self.publishes = PublishCounting(self.options.system, self.options.publishes)

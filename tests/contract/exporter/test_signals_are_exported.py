@@ -22,7 +22,7 @@ from exporter.audit.report import Report
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, TapState
 from exporter.exposition.histogram import Histogram
 from exporter.metric import Metric, Origin, Subject
-from exporter.model import Thresholds
+from exporter.model import SubjectCounts, Thresholds
 from exporter.samples.events import event_self_samples
 from exporter.samples.render import Renderer
 from exporter.signals.event_count import EventCount
@@ -87,8 +87,9 @@ def served() -> set[Metric]:
         1,
     )  # fmt: skip
     page = Renderer("nats", FULL).render(
-        snapshot(limited, asset, server("n1")), signals, published, events, found_everywhere()
-    )
+        snapshot(limited, asset, server("n1")), signals, published, events, found_everywhere(),
+        {STREAM: SubjectCounts((("orders.eu", 5),), 1)},
+    )  # fmt: skip
     blocks = {block.metric for block in page.blocks}
     return blocks | {sample.metric for sample in event_self_samples("nats", events)}
 
