@@ -39,6 +39,7 @@ OTHERS: Final = {
     "pages": ("bench.pages",),
     "report": ("bench.report",),
     "soak": ("bench.soak",),
+    "chain": ("bench.chain.compare",),
 }
 _EPILOG: Final = """\
 Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.
@@ -46,6 +47,7 @@ Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.
   python -m bench --streams 1000 10000     both sizes of docs/benchmarks.md, takes 8 GB
   python -m bench sources                  publishers while each source polls, 9 minutes
   python -m bench archive                  all bars of the archive, about ten minutes
+  python -m bench chain                    every part at once, 10,000 consumers, 9 minutes
   python -m bench forecast --series 200    options after such a name go to that program
 """
 

@@ -1,7 +1,7 @@
-"""Cost of a poll relative to the bare request: requested, decoded and rendered against fetched.
+"""Cost of a poll relative to the bare request: the whole of it against a JSZ that is only decoded.
 
-The goal excludes signals; their cost has its own column. Each source runs in its own process
-(`python -m bench.poll_cost --one ...`).
+Each source runs in its own process (`python -m bench.poll_cost --one ...`), which moves some of the
+consumers before each poll. CPU times are those of that process, so without the server.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import os
 import statistics
 import sys
 import time
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from bench.big_server import BigServer
+from bench.movement import Movement, share_of
 from bench.process import ROOT, peak_bytes, python
 from bench.table import megabytes, seconds, show
 from exporter.main import GC_THRESHOLDS
@@ -35,6 +37,35 @@ ROUNDS = 5
 # which consumers are unchanged.
 _FIRST_POLLS = 3
 JSZ = "$SYS.REQ.SERVER.PING.JSZ"
+MOVES = (0.0, 0.01, 1.0)  # shares of the consumers
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """Seconds, medians."""
+
+    wall: float
+    cpu: float
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Of one source."""
+
+    bare: Spent
+    polls: list[Spent]  # by share that moves
+    series: int
+    peak: int
+
+    def rows(self, source: str) -> list[tuple[str, ...]]:
+        bare = self.bare
+        return [
+            (
+                source, f"{share:.0%}",
+                seconds(bare.wall), seconds(one.wall), f"{one.wall / bare.wall:.1f}",
+                seconds(bare.cpu), seconds(one.cpu), f"{one.cpu / bare.cpu:.1f}",
+                megabytes(self.peak),
+            )
+            for share, one in zip(MOVES, self.polls, strict=True)
+        ]  # fmt: skip
 
 
 async def compare(big: BigServer) -> None:
@@ -43,80 +74,76 @@ async def compare(big: BigServer) -> None:
         "monitor": big.server.monitor_url,
         "account": big.address("app"),
     }
-    results = {name: await _one(name, url, big.address("sys")) for name, url in addresses.items()}
-    rows = [
-        (
-            name,
-            seconds(result["raw"]),
-            seconds(result["plain"]),
-            f"{result['plain'] / result['raw']:.1f}",
-            seconds(result["poll"]),
-            f"{result['poll'] / result['raw']:.1f}",
-            seconds(result["cpu"]),
-            f"{int(result['series']):,}",
-            megabytes(result["peak"]),
-        )
-        for name, result in results.items()
-    ]
-    header = ("source", "bare", "plain", "ratio", "whole", "ratio", "CPU", "series", "peak")
-    title = f"a poll beside the bare JSZ request ({big.size}); medians"
-    show(f"{title}\n  plain: requested, decoded, rendered; whole: with signals", header, rows)
-
-
-async def _one(source: str, url: str, sys_url: str) -> dict[str, float]:
-    argv = python("-m", "bench.poll_cost", "--one", source, url, sys_url)
-    process = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
-    out, _ = await process.communicate()
-    result: dict[str, float] = json.loads(out)
-    return result
-
-
-async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]:
-    gc.set_threshold(*GC_THRESHOLDS)
-    raw = await _bare(sys_url)
-    settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
-    source, pipeline = make_source(settings), Pipeline(Renderer("bench"))
-    plain = Renderer("bench")
-    polls = [await _poll(source, pipeline, plain) for _ in range(_FIRST_POLLS + ROUNDS)]
-    await source.close()
-    steady = polls[_FIRST_POLLS:]
-    return {
-        "raw": raw, "peak": peak_bytes(os.getpid()),
-        "plain": statistics.median(one.fetched + one.rendered for one in steady),
-        "poll": statistics.median(one.fetched + one.processed for one in steady),
-        "cpu": statistics.median(one.cpu for one in steady), "series": steady[-1].series,
-    }  # fmt: skip
-
-
-class _Poll(NamedTuple):
-    fetched: float
-    rendered: float  # without signals
-    processed: float  # with signals
-    cpu: float  # of the requests and the pipeline
-    series: int
-
-
-async def _poll(source: Source, pipeline: Pipeline, plain: Renderer) -> _Poll:
-    began, cpu = time.perf_counter(), time.process_time()
-    snapshot = await source.poll(time.monotonic() + 120)
-    fetched = time.perf_counter()
-    if not snapshot.complete:
-        raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
-    made = await asyncio.to_thread(pipeline.process, snapshot, PollExtras())
-    processed, cpu = time.perf_counter(), time.process_time() - cpu
-    await asyncio.to_thread(plain.render, snapshot)
-    rendered = time.perf_counter()
-    return _Poll(
-        fetched - began, rendered - processed, processed - fetched, cpu, made.rendered.series
+    found = {name: await _one(name, url, big) for name, url in addresses.items()}
+    rows = [row for name, one in found.items() for row in one.rows(name)]
+    header = ("source", "moves", "bare", "poll", "ratio", "CPU: bare", "poll", "ratio", "peak")
+    series = max(one.series for one in found.values())
+    show(
+        f"a whole poll beside the bare JSZ request ({big.size}, {series:,} series)\n"
+        f"  medians of {ROUNDS}; goal: 2.5 when 1% moves, 5 when all move",
+        header,
+        rows,
     )
 
 
-async def _bare(sys_url: str) -> float:
+async def _one(source: str, url: str, big: BigServer) -> Found:
+    given = (source, url, big.address("sys"), big.address("app"))
+    size = (str(big.size.streams), str(big.size.consumers_each))
+    argv = python("-m", "bench.poll_cost", "--one", *given, *size)
+    process = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    out, _ = await process.communicate()
+    return msgspec.json.decode(out, type=Found)
+
+
+async def _measure(given: list[str]) -> Found:
+    source_name, url, sys_url, app_url, streams, each = given
+    gc.set_threshold(*GC_THRESHOLDS)
+    bare = await _bare(sys_url)
+    settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
+    source, pipeline = make_source(settings), Pipeline(Renderer("bench"))
+    series, polls = 0, []
+
+    async def poll() -> None:
+        nonlocal series
+        series = await _poll(source, pipeline)
+
+    async with Movement.by(app_url, int(each)) as movement:
+        for share in MOVES:
+            chosen = share_of(int(streams), share)
+            spent = []
+            for _ in range(_FIRST_POLLS + ROUNDS):
+                await movement.move(chosen)
+                spent.append(await _timed(poll))
+            polls.append(_median(spent[_FIRST_POLLS:]))
+    await source.close()
+    return Found(bare, polls, series, peak_bytes(os.getpid()))
+
+
+async def _poll(source: Source, pipeline: Pipeline) -> int:
+    snapshot = await source.poll(time.monotonic() + 120)
+    if not snapshot.complete:
+        raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
+    made = await asyncio.to_thread(pipeline.process, snapshot, PollExtras())
+    return made.rendered.series
+
+
+async def _timed(act: Callable[[], Awaitable[None]]) -> Spent:
+    began, cpu = time.perf_counter(), time.process_time()
+    await act()
+    return Spent(time.perf_counter() - began, time.process_time() - cpu)
+
+
+def _median(spent: list[Spent]) -> Spent:
+    return Spent(
+        statistics.median(one.wall for one in spent), statistics.median(one.cpu for one in spent)
+    )
+
+
+async def _bare(sys_url: str) -> Spent:
     connection = NatsConnection(NatsAccess((sys_url,)), "bench")
     await connection.open()
-    walls = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
+
+    async def request() -> None:
         replies = await connection.gather(
             JSZ,
             JszRequest(limit=1024).payload(),
@@ -126,9 +153,10 @@ async def _bare(sys_url: str) -> float:
             headers={"Accept-Encoding": "gzip"},
         )
         _read_jsz(replies, 2**32)
-        walls.append(time.perf_counter() - began)
+
+    spent = [await _timed(request) for _ in range(ROUNDS)]
     await connection.close()
-    return statistics.median(walls)
+    return _median(spent)
 
 
 def _has_one(replies: list[Reply]) -> bool:
@@ -137,5 +165,6 @@ def _has_one(replies: list[Reply]) -> bool:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--one", nargs=3, required=True)
-    json.dump(asyncio.run(_measure(*parser.parse_args().one)), sys.stdout)
+    parser.add_argument("--one", nargs=6, required=True)
+    found = asyncio.run(_measure(parser.parse_args().one))
+    sys.stdout.buffer.write(msgspec.json.encode(found))

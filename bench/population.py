@@ -18,6 +18,10 @@ def stream_name(number: int) -> str:
     return f"stream-{number:05d}"
 
 
+def consumer_name(place: int) -> str:
+    return f"worker-{place:02d}"
+
+
 async def populate(url: str, streams: int, consumers_each: int) -> None:
     """Memory streams with every usual limit set; two messages each, so that there is a backlog."""
     client = await nats.connect(url)
@@ -65,7 +69,7 @@ def _stream_request(number: int) -> tuple[str, bytes]:
 
 
 def _consumer_request(number: int, place: int) -> tuple[str, bytes]:
-    name = f"worker-{place:02d}"
+    name = consumer_name(place)
     config = {
         "name": name,
         "durable_name": name,

@@ -1,4 +1,4 @@
-"""CPU time and memory of a process from /proc, and child processes that end with the bench."""
+"""CPU time and memory of processes from /proc, and child processes that end with the bench."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import aiohttp
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 ROOT = Path(__file__).parent.parent
 
 
@@ -26,6 +27,32 @@ def peak_bytes(pid: int) -> int:
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def tree_cpu_seconds(root: int) -> float:
+    """Of a process and its descendants. Ended ones count with their parent, once it has waited."""
+    return sum(int(field) for stat in _tree(root) for field in stat[11:15]) / _TICKS
+
+
+def tree_resident_bytes(root: int) -> int:
+    return sum(int(stat[21]) for stat in _tree(root)) * _PAGE_BYTES
+
+
+def _tree(root: int) -> list[list[str]]:
+    """What /proc/PID/stat has after the name, of a process and its descendants."""
+    stats = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the process has ended
+    return [stat for pid, stat in stats.items() if _is_below(root, pid, stats)]
+
+
+def _is_below(root: int, pid: int, stats: Mapping[int, list[str]]) -> bool:
+    while pid in stats and pid != root:
+        pid = int(stats[pid][1])
+    return pid == root
 
 
 def free_port() -> int:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -51,17 +52,22 @@ async def scrape(session: aiohttp.ClientSession, url: str) -> Scrape:
     return Scrape(first_byte, time.perf_counter() - started, size)
 
 
+def exporter_command(address: str, source: str, port: int, interval: str) -> Sequence[str]:
+    return python("-m", "streamgauge.cli", "exporter", "--nats", address, "--source", source,
+                  "--web.listen-address", f"127.0.0.1:{port}", "--interval", interval)  # fmt: skip
+
+
 async def compare(big: BigServer) -> None:
     # auto_decompress off: the decompression in this client is not part of the cost.
     async with aiohttp.ClientSession(auto_decompress=False, timeout=_LONGEST) as session:
         costs = [await _ours(session, big, source) for source in ("system", "monitor", "account")]
-        peers = [await _surveyor(session, big), await _nats_exporter(session, big)]
+    found = await peers(big)
     rows = [_row(cost, costs[0]) for cost in costs]
     rows += [
         _row(cost, costs[0])
         if isinstance(cost, Cost)
         else (cost, "not present", "", "", "", "", "")
-        for cost in peers
+        for cost in found
     ]
     header = ("", "scrape", "CPU", "x ours", "peak", "x ours", "gzip")
     show(f"one poll and one scrape ({big.size})", header, rows)
@@ -86,9 +92,8 @@ async def _ours(session: aiohttp.ClientSession, big: BigServer, source: str) -> 
         "account": big.address("app"),
         "monitor": big.server.monitor_url,
     }[source]
-    argv = python("-m", "streamgauge.cli", "exporter", "--nats", address, "--source", source,
-                  "--web.listen-address", f"127.0.0.1:{port}", "--interval", f"{_INTERVAL}s",
-                  "--timeout", f"{_INTERVAL - 1}s")  # fmt: skip
+    command = exporter_command(address, source, port, f"{_INTERVAL}s")
+    argv = (*command, "--timeout", f"{_INTERVAL - 1}s")
     async with child(*argv) as process:
         base = f"http://127.0.0.1:{port}"
         await until_ready(base + "/-/ready")
@@ -116,6 +121,12 @@ async def _while_polling(session: aiohttp.ClientSession, url: str) -> list[Scrap
         found.append(await scrape(session, url))
         await asyncio.sleep(0.05)
     return found
+
+
+async def peers(big: BigServer) -> list[Cost | str]:
+    """Only the name of one that is not on PATH."""
+    async with aiohttp.ClientSession(auto_decompress=False, timeout=_LONGEST) as session:
+        return [await _surveyor(session, big), await _nats_exporter(session, big)]
 
 
 async def _nats_exporter(session: aiohttp.ClientSession, big: BigServer) -> Cost | str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,14 +18,13 @@ from nats.js.api import ConsumerConfig
 
 from bench.big_server import BigServer, Size, big_server
 from bench.population import stream_name
-from bench.process import child, cpu_seconds, free_port, peak_bytes, python
-from bench.scrape_cost import scrape
+from bench.process import child, cpu_seconds, free_port, peak_bytes, tree_resident_bytes
+from bench.scrape_cost import exporter_command, scrape
 from bench.table import megabytes, show
 
 _SOURCES: Final = ("system", "account")
 _SCRAPE_SECONDS: Final = 5.0
 _ROWS: Final = 10
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,7 @@ async def soak(big: BigServer, source: str, minutes: float, interval: str) -> No
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     address = big.address("sys" if source == "system" else "app")
-    argv = python("-m", "streamgauge.cli", "exporter", "--nats", address, "--source", source,
-                  "--web.listen-address", f"127.0.0.1:{port}", "--interval", interval)  # fmt: skip
+    argv = exporter_command(address, source, port, interval)
     started, readings = time.monotonic(), list[Reading]()
     async with (
         child(*argv) as process,
@@ -71,9 +68,8 @@ async def soak(big: BigServer, source: str, minutes: float, interval: str) -> No
 
 def _reading(pid: int, minutes: float, seconds: float) -> Reading:
     process = Path(f"/proc/{pid}")
-    pages = int((process / "statm").read_text().split()[1])
     descriptors = sum(1 for _ in (process / "fd").iterdir())
-    return Reading(minutes, pages * _PAGE_BYTES, descriptors, seconds)
+    return Reading(minutes, tree_resident_bytes(pid), descriptors, seconds)
 
 
 @asynccontextmanager

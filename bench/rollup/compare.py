@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from bench.rollup.cpu_time import tree_cpu_seconds
+from bench.process import tree_cpu_seconds
 from bench.rollup.forecast_memory import compare as compare_forecasts
 from bench.rollup.generated_archive import METRICS, SAMPLES_A_DAY, write_day, write_month
 from bench.rollup.peers import duckdb_month, duckdb_raw, polars_month, polars_raw
@@ -60,9 +60,9 @@ def in_rounds(works: dict[str, Work], rounds: int) -> dict[str, Taken]:
     best = dict.fromkeys(works, Taken(float("inf"), float("inf")))
     for _ in range(rounds):
         for name, work in works.items():
-            began, cpu = time.perf_counter(), tree_cpu_seconds()
+            began, cpu = time.perf_counter(), tree_cpu_seconds(os.getpid())
             work()
-            taken = Taken(time.perf_counter() - began, tree_cpu_seconds() - cpu)
+            taken = Taken(time.perf_counter() - began, tree_cpu_seconds(os.getpid()) - cpu)
             best[name] = best[name].least(taken)
     return best
 

@@ -32,8 +32,9 @@ _DEAREST = 10
 class Cost(NamedTuple):
     cpu: float
     wall: float
-    samples: int
+    samples: int  # held at once
     name: str
+    touched: int  # over all steps
 
 
 @asynccontextmanager
@@ -61,7 +62,7 @@ async def _fill(session: aiohttp.ClientSession, address: str, bodies: Iterable[b
                 raise RuntimeError(f"remote write: {response.status} {await response.text()}")
 
 
-async def _measure(
+async def measure(
     session: aiohttp.ClientSession,
     pid: int,
     address: str,
@@ -81,10 +82,11 @@ async def _measure(
             if response.status != 200:
                 raise RuntimeError(f"{name}: {body[:300]!r}")
         wall, cpu = time.perf_counter() - began, cpu_seconds(pid) - before
-        # Those held at once, which --query.max-samples limits. The total counts what is fixed to the
-        # end of the range again at each step, although it is read once.
-        held = json.loads(body)["data"]["stats"]["samples"]["peakSamples"]
-        found.append(Cost(cpu, wall, held, name))
+        # --query.max-samples limits those held at once. The total counts what is fixed to the end of
+        # the range again at each step, although it is read once.
+        samples = json.loads(body)["data"]["stats"]["samples"]
+        held, touched = samples["peakSamples"], samples["totalQueryableSamples"]
+        found.append(Cost(cpu, wall, held, name, touched))
     return sorted(found, reverse=True)
 
 
@@ -102,14 +104,14 @@ async def compare(consumers: int, hours: float, *, boards: bool) -> None:
             made = requests(series(consumers, names), 15.0, hours if boards else 0)
             await _fill(session, address, made)
             for title, queries in parts.items():
-                rows = await _measure(session, pid, address, queries, hours)
+                rows = await measure(session, pid, address, queries, hours)
                 _show(f"{title}, {consumers:,} consumers", rows, pid)
 
 
 def _show(title: str, rows: list[Cost], pid: int) -> None:
     whole = Cost(
         sum(row.cpu for row in rows), sum(row.wall for row in rows),
-        max(row.samples for row in rows), f"all {len(rows)}",
+        max(row.samples for row in rows), f"all {len(rows)}", sum(row.touched for row in rows),
     )  # fmt: skip
     cells = [
         (row.name, seconds(row.cpu), seconds(row.wall), f"{row.samples:,}")

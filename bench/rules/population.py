@@ -12,7 +12,7 @@ from exporter.metric import Kind, Level, Metric
 from exporter.signals.conditions.limits import DEFAULT_LIMITS
 from streamgauge.promql.selectors import identity
 
-SHOWN_STREAM, SHOWN_CONSUMER = "stream-00000", "worker-0"
+SHOWN_STREAM, SHOWN_CONSUMER = "stream-00000", "worker-00"
 _PER_STREAM = 10  # consumers
 _ACCOUNTS = 20
 _UNWELL = 100  # one in so many
@@ -76,7 +76,7 @@ def series(consumers: int, names: Set[str]) -> Iterator[Series]:
             labels = {**stream, "limit": limit}
             yield Series(catalog.STREAM_FILL_RATIO.name, labels, 0.5, 0.0, long)
         for place in range(_PER_STREAM):
-            consumer = {**stream, "consumer": f"worker-{place}"}
+            consumer = {**stream, "consumer": f"worker-{place:02d}"}
             yield from _asset(per_consumer, consumer, {"durable": "true", "kind": "pull"}, long)
             index = number * _PER_STREAM + place
             if index % _UNWELL == 0:
