@@ -8,7 +8,8 @@ from datetime import datetime
 from alerts import thresholds
 from exporter.exposition.text_format import Column, extend_head
 from exporter.metric import Metric
-from exporter.model import Consumer, Snapshot, Stream, Thresholds
+from exporter.model import NO_NOTES, Consumer, Snapshot, Stream, Thresholds
+from exporter.samples.rows import each
 from exporter.signals.clock import on_exporter_clock
 from exporter.tempo import scaled
 
@@ -34,7 +35,11 @@ def ignored_assets(snapshot: Snapshot | None) -> dict[str, int]:
     if snapshot is None:
         return {}
     return {
-        asset: sum(row.config is not None and bool(row.config.notes.ignore) for row in rows)
+        asset: sum(
+            1
+            for config in each(rows, "config")
+            if config is not None and config.notes is not NO_NOTES and config.notes.ignore
+        )
         for asset, rows in (("stream", snapshot.streams), ("consumer", snapshot.consumers))
     }
 

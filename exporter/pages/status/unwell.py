@@ -80,7 +80,7 @@ def gravest_first(rows: Iterable[UnwellRow]) -> list[UnwellRow]:
 def _problems(
     snapshot: Snapshot, facts: Facts
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[Problem, ...]]]:
-    for consumer in suspect_consumers(snapshot, facts):
+    for consumer in suspect_consumers(snapshot.consumers, facts):
         key = (consumer.account, consumer.stream, consumer.name)
         yield "consumer", key, consumer_problems(consumer, facts)
     for stream in suspect_streams(snapshot, facts):
@@ -90,7 +90,7 @@ def _problems(
             yield "server", (server.name,), server_problems(server, facts)
 
 
-def suspect_consumers(snapshot: Snapshot, facts: Facts) -> Iterator[Consumer]:
+def suspect_consumers(rows: Sequence[Consumer], facts: Facts) -> Iterator[Consumer]:
     """Those that may have a problem: few of 100,000."""
     signals, earliest = facts.signals, facts.now - thresholds.RECENT_EVENT.value
     keys = {key for key, one in signals.consumers.items() if one.conditions}
@@ -100,10 +100,10 @@ def suspect_consumers(snapshot: Snapshot, facts: Facts) -> Iterator[Consumer]:
         if any(c in advice.EVENTS and e.last > earliest for c, e in events.items())
     }
     names = {key[2] for key in keys}
-    for row in snapshot.consumers:
+    for row in rows:
         if (
             (row.name in names and (row.account, row.stream, row.name) in keys)
-            or row.reason == MALFORMED
+            or (not row.up and row.reason == MALFORMED)
             or (row.config is not None and row.config.thresholds.limits)
         ):
             yield row

@@ -9,7 +9,7 @@ from exporter.pages.status import links
 from exporter.pages.status.level import Level
 from exporter.pages.status.problems import Facts, level_of, server_problems
 from exporter.pages.status.wording import UNKNOWN, percent, signed, size, span
-from exporter.pages.tables.table import Cell, Column, Query, Table, TableView, number_cell
+from exporter.pages.tables.table import Cell, Column, Query, Table, TableView, by, number_cell
 
 
 def servers_table(system: str, servers: Sequence[Server], facts: Facts, query: Query) -> TableView:
@@ -21,20 +21,20 @@ class _Servers:
         self._system, self._facts = system, facts
 
     def table(self) -> Table[Server]:
-        return Table("server", self._columns(), _names, self._cells, self._gravest)
+        return Table("server", self._columns(), by(_names), self._cells, by(self._gravest))
 
     def _columns(self) -> tuple[Column[Server], ...]:
         return (
-            Column("server", "Server", lambda row: row.name),
-            Column("cluster", "Cluster", lambda row: row.cluster or None),
-            Column("state", "State", lambda row: (-self._level(row), row.name)),
-            Column("version", "Version", lambda row: row.version or None),
-            Column("storage", "Storage", lambda row: row.storage_used, "Used by JetStream, of its limit", True),
-            Column("memory", "Memory", lambda row: row.memory_used, "Used by JetStream, of its limit", True),
-            Column("clock", "Clock offset", _offset, "Server clock minus the clock of the exporter", True),
-            Column("leaders", "Leads streams", lambda row: row.stream_leaders, "", True),
-            Column("cpu", "CPU", lambda row: row.cpu_ratio, "Of one core", True),
-            Column("uptime", "Up for", lambda row: _uptime(row, self._facts.now), "", True),
+            Column("server", "Server", by(lambda row: row.name)),
+            Column("cluster", "Cluster", by(lambda row: row.cluster or None)),
+            Column("state", "State", by(lambda row: (-self._level(row), row.name))),
+            Column("version", "Version", by(lambda row: row.version or None)),
+            Column("storage", "Storage", by(lambda row: row.storage_used), "Used by JetStream, of its limit", True),
+            Column("memory", "Memory", by(lambda row: row.memory_used), "Used by JetStream, of its limit", True),
+            Column("clock", "Clock offset", by(_offset), "Server clock minus the clock of the exporter", True),
+            Column("leaders", "Leads streams", by(lambda row: row.stream_leaders), "", True),
+            Column("cpu", "CPU", by(lambda row: row.cpu_ratio), "Of one core", True),
+            Column("uptime", "Up for", by(lambda row: _uptime(row, self._facts.now)), "", True),
         )  # fmt: skip
 
     def _level(self, row: Server) -> Level:

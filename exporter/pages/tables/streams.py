@@ -8,7 +8,7 @@ from exporter.pages.status.level import Level
 from exporter.pages.status.problems import Facts, Problem, level_of, stream_problems
 from exporter.pages.status.unwell import suspect_streams
 from exporter.pages.status.wording import UNKNOWN, percent, size, span
-from exporter.pages.tables.table import Cell, Column, Query, Table, TableView, number_cell
+from exporter.pages.tables.table import Cell, Column, Query, Table, TableView, by, number_cell
 from exporter.signals.retention import size_ratios
 
 Key = tuple[str, str]
@@ -35,20 +35,20 @@ class _Streams:
         }
 
     def table(self) -> Table[Stream]:
-        return Table("stream", self._columns(), _names, self._cells, self._gravest)
+        return Table("stream", self._columns(), by(_names), self._cells, by(self._gravest))
 
     def _columns(self) -> tuple[Column[Stream], ...]:
         return (
-            Column("stream", "Stream", lambda row: row.name),
-            Column("account", "Account", lambda row: row.account),
-            Column("state", "State", lambda row: (-self._level(row), self._state(row))),
-            Column("messages", "Messages", lambda row: _if_up(row, row.messages), "", True),
-            Column("bytes", "Size", lambda row: _if_up(row, row.bytes), "", True),
-            Column("used", "Used", used_share, "Of max_bytes or max_msgs, the larger share", True),
-            Column("consumers", "Consumers", lambda row: _if_up(row, row.consumers), "", True),
-            Column("replicas", "Replicas", lambda row: row.config.replicas if row.config else None, "", True),
-            Column("retention", "Retention", lambda row: row.config.retention if row.config else None),
-            Column("leader", "Leader", lambda row: row.leader or None),
+            Column("stream", "Stream", by(lambda row: row.name)),
+            Column("account", "Account", by(lambda row: row.account)),
+            Column("state", "State", by(lambda row: (-self._level(row), self._state(row)))),
+            Column("messages", "Messages", by(lambda row: _if_up(row, row.messages)), "", True),
+            Column("bytes", "Size", by(lambda row: _if_up(row, row.bytes)), "", True),
+            Column("used", "Used", by(used_share), "Of max_bytes or max_msgs, the larger share", True),
+            Column("consumers", "Consumers", by(lambda row: _if_up(row, row.consumers)), "", True),
+            Column("replicas", "Replicas", by(lambda row: row.config.replicas if row.config else None), "", True),
+            Column("retention", "Retention", by(lambda row: row.config.retention if row.config else None)),
+            Column("leader", "Leader", by(lambda row: row.leader or None)),
         )  # fmt: skip
 
     def _found(self, row: Stream) -> tuple[Problem, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -14,6 +15,12 @@ PAGE_ROWS = 100
 _MAX_QUERY = 200  # characters of a search
 
 Row = TypeVar("Row")
+# Of all rows at once: without a Python step for each, 100,000 take a third of the time.
+Values = Callable[[Sequence[Row]], Iterable[Any]]
+
+
+def by(key: Callable[[Row], Any]) -> Values[Row]:
+    return partial(map, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class Cell:
 class Column(Generic[Row]):
     key: str  # part of links
     title: str
-    sort: Callable[[Row], Any]  # None sorts last in both directions
+    sort: Values[Row]  # None sorts last in both directions
     hint: str = ""
     numeric: bool = False
 
@@ -94,42 +101,45 @@ class Table(Generic[Row]):
 
     kind: str
     columns: Sequence[Column[Row]]
-    names: Callable[[Row], str]  # what a search looks at
+    names: Values[Row]  # what a search looks at
     cells: Callable[[Row], tuple[Cell, ...]]
-    gravest_first: Callable[[Row], Any]  # the order without a choice
+    gravest_first: Values[Row]  # the order without a choice
 
     def view(self, rows: Sequence[Row], query: Query) -> TableView:
-        wanted = query.search.lower()
-        names = self.names
-        found = [row for row in rows if wanted in names(row).lower()] if wanted else list(rows)
-        by = next((each for each in self.columns if each.key == query.sort.lstrip("-")), None)
-        if by is None:
-            found.sort(key=self.gravest_first)
-        else:
-            found = _sorted(found, by.sort, descending=query.sort.startswith("-"))
+        found = self._matching(rows, query.search.lower())
+        column = next((each for each in self.columns if each.key == query.sort.lstrip("-")), None)
+        keys = [*(column.sort if column else self.gravest_first)(found)]
+        order = _order(keys, descending=column is not None and query.sort.startswith("-"))
         pages = max(1, -(-len(found) // PAGE_ROWS))
         page = min(query.page, pages)
         start = (page - 1) * PAGE_ROWS
-        asked = Query(query.system, query.search, query.sort if by else "", page)
+        asked = Query(query.system, query.search, query.sort if column else "", page)
         return TableView(
             self.kind,
             asked,
             tuple(_head(column, asked) for column in self.columns),
-            tuple(self.cells(row) for row in found[start : start + PAGE_ROWS]),
+            tuple(self.cells(found[place]) for place in order[start : start + PAGE_ROWS]),
             len(found),
             len(rows),
             pages,
             start + 1,
         )
 
+    def _matching(self, rows: Sequence[Row], wanted: str) -> Sequence[Row]:
+        if not wanted:
+            return rows
+        named = zip(rows, self.names(rows), strict=True)
+        return [row for row, names in named if wanted in names.lower()]
 
-def _sorted(rows: list[Row], key: Callable[[Row], Any], *, descending: bool) -> list[Row]:
-    keyed = [(key(row), row) for row in rows]
-    known = [each for each in keyed if each[0] is not None]
-    known.sort(key=lambda each: each[0], reverse=descending)
-    if len(known) == len(keyed):
-        return [row for _, row in known]
-    return [row for _, row in known] + [row for value, row in keyed if value is None]
+
+def _order(keys: list[Any], *, descending: bool) -> list[int]:
+    """The places of the sorted keys."""
+    places = range(len(keys))
+    if None not in keys:
+        return sorted(places, key=keys.__getitem__, reverse=descending)
+    known = [place for place in places if keys[place] is not None]
+    known.sort(key=keys.__getitem__, reverse=descending)
+    return known + [place for place in places if keys[place] is None]
 
 
 def _head(column: Column[Any], query: Query) -> Head:

@@ -86,6 +86,8 @@ def test_a_row_shows_state_since_when_and_numbers_that_are_known() -> None:
         ("-consumer", ["paused", "other", "many", "gone", "few", "again"]),
         ("-pending", ["many", "few", "again", "paused", "other", "gone"]),
         ("pending", ["paused", "other", "again", "few", "many", "gone"]),
+        ("state", ["gone", "again", "many", "other", "few", "paused"]),
+        ("-lag", ["few", "many", "gone", "again", "paused", "other"]),
         ("-nothing", ["gone", "again", "many", "few", "other", "paused"]),
     ],
 )
