@@ -17,7 +17,6 @@ from spark_rollups.report.facts.consumers import CurrentState
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner, Owners
 from spark_rollups.report.facts.stores import Store, Stores
-from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity, by_urgency
 from spark_rollups.report.scenarios import full_text
 
@@ -25,14 +24,15 @@ _TOGETHER = timedelta(days=14)  # servers that fill within this time have one ca
 _DRIVES = 0.5  # a stream that is this share of its account's growth is the cause
 _SOON = timedelta(days=7)  # for a consumer that is unwell at the end
 _COMMANDS = 8
-_FULL = (codes.STREAM_FULL, codes.SERVER_STORAGE_HIGH)
-_SERVER_CODES = (codes.SERVER_FULL_SOON, codes.SERVER_STORAGE_HIGH)
-_ACCOUNT_CODES = (codes.ACCOUNT_FULL_SOON, codes.ACCOUNT_HIGH)
-_STREAM_CODES = (codes.STREAM_FULL, codes.STREAM_FULL_SOON)
+_SERVERS = ("CAP-SERVER-FULL-SOON", "CAP-SERVER-STORAGE-HIGH")
+_ACCOUNTS = ("CAP-ACCOUNT-FULL-SOON", "CAP-ACCOUNT-HIGH")
+_STREAMS = ("CAP-STREAM-FULL", "CAP-STREAM-FULL-SOON")
+_FULL = ("CAP-STREAM-FULL", "CAP-SERVER-STORAGE-HIGH")
+_CONFIGURATION = "CFG-AUDIT"
 # The finding that names the action of a consumer: the first that it has.
 _CONSUMER_ORDER = (
-    codes.MESSAGES_LOST, codes.NOT_WELL, codes.HEADROOM_LOW, codes.LAG_WORSE, codes.ACK_WAIT_SHORT,
-    codes.REDELIVERY_HIGH, codes.MESSAGES_ABANDONED,
+    "CON-MESSAGES-LOST", "CON-NOT-WELL", "CON-HEADROOM-LOW", "CON-LAG-WORSE",
+    "SIZE-ACK-WAIT-SHORT", "CON-REDELIVERY-HIGH", "CON-MESSAGES-ABANDONED",
 )  # fmt: skip
 
 
@@ -104,13 +104,11 @@ def _order(action: Action) -> tuple[date, int, float, str, tuple[str, ...]]:
 def _causes(context: _Context, findings: Iterable[Finding]) -> list[list[Finding]]:
     groups: dict[Hashable, list[Finding]] = defaultdict(list)
     accounts = {
-        (each.subject.system, each.subject.account)
-        for each in findings
-        if each.definition in _ACCOUNT_CODES
+        (each.subject.system, each.subject.account) for each in findings if each.code in _ACCOUNTS
     }
     servers: dict[str, list[Finding]] = defaultdict(list)
     for each in findings:
-        if each.definition in _SERVER_CODES:
+        if each.code in _SERVERS:
             servers[each.subject.system].append(each)
         else:
             groups[_cause(context, each, accounts)].append(each)
@@ -121,12 +119,12 @@ def _causes(context: _Context, findings: Iterable[Finding]) -> list[list[Finding
 def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> Hashable:
     subject = each.subject
     account = (subject.system, subject.account)
-    if each.definition in _ACCOUNT_CODES:
+    if each.code in _ACCOUNTS:
         return ("account", account)
-    if each.definition in _STREAM_CODES:
+    if each.code in _STREAMS:
         drives = account in accounts and _drives_account(context, subject)
         return ("account", account) if drives else ("stream", subject)
-    if each.definition is codes.CONFIGURATION:
+    if each.code == _CONFIGURATION:
         return ("configuration", context.owners.of(subject))
     if subject.consumer:
         return ("consumer", subject)
@@ -199,21 +197,21 @@ def _action(context: _Context, group: Sequence[Finding]) -> Action:
 def _commands(group: Sequence[Finding]) -> tuple[str, ...]:
     """Those of the first finding; of the configuration those of all checks."""
     advised = next((each for each in group if each.advice is not None), group[0])
-    wanted = group if group[0].definition is codes.CONFIGURATION else [advised]
+    wanted = group if group[0].code == _CONFIGURATION else [advised]
     return tuple(dict.fromkeys(line for each in wanted for line in each.commands))[:_COMMANDS]
 
 
 def _first(each: Finding) -> tuple[int, date, int]:
     """The order within a cause: what names a consumer's action, else the earliest date."""
-    if each.definition in _CONSUMER_ORDER:
-        return (_CONSUMER_ORDER.index(each.definition), date.min, 0)
+    if each.code in _CONSUMER_ORDER:
+        return (_CONSUMER_ORDER.index(each.code), date.min, 0)
     return (len(_CONSUMER_ORDER), each.by or date.max, -LEVELS[each.severity])
 
 
 def _due(context: _Context, group: Sequence[Finding]) -> tuple[date | None, str]:
     as_of = fmt.day(context.facts.as_of)
     for each in group:
-        if each.definition in _FULL or (each.advice is not None and each.by == context.facts.as_of):
+        if each.code in _FULL or (each.advice is not None and each.by == context.facts.as_of):
             return None, each.summary
     index = _consumer_index(context, group[0].subject)
     if index is not None and context.now.is_urgent(index):
@@ -248,7 +246,7 @@ def _consumer_index(context: _Context, subject: Subject) -> int | None:
 def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, ...]]:
     lead = group[0]
     names = sorted({each.subject.name for each in group})
-    account = next((each for each in group if each.definition in _ACCOUNT_CODES), None)
+    account = next((each for each in group if each.code in _ACCOUNTS), None)
     advice = next((each.advice for each in group if each.advice is not None), None)
     index = _consumer_index(context, lead.subject)
     if index is not None and context.now.text(index):
@@ -257,7 +255,7 @@ def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, 
         return f"Fix {called}: {context.now.text(index)}", checked
     if advice is not None:
         return advice.what, advice.checked
-    if lead.definition in _SERVER_CODES:
+    if lead.code in _SERVERS:
         return f"Add storage to {fmt.listed(names)}, or one server more", _server_checks(
             context, group
         )
@@ -265,7 +263,7 @@ def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, 
         return f"{lead.definition.action}: {lead.subject.account}", _largest_of(
             context, lead.subject
         )
-    if lead.definition is codes.CONFIGURATION:
+    if lead.code == _CONFIGURATION:
         checks = [str(each.evidence[0].value) for each in group]
         number = fmt.plural(len(checks), "check fails", "checks fail")
         return f"Fix the configuration: {number} ({fmt.listed(checks, shown=4)})", ()

@@ -35,9 +35,12 @@ from spark_rollups.report.findings.changes import (
     configuration_findings,
     data_findings,
 )
-from spark_rollups.report.findings.consumers import consumer_findings
 from spark_rollups.report.findings.finding import by_urgency
-from spark_rollups.report.findings.servers import publishing_findings, server_findings
+from spark_rollups.report.findings.rules import (
+    consumer_findings,
+    publishing_findings,
+    server_findings,
+)
 from spark_rollups.report.model import Chapter, Report
 from spark_rollups.report.month import Month
 from spark_rollups.report.progress import Progress, silent

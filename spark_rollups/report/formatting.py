@@ -86,7 +86,8 @@ def change(now: float | None, before: float | None) -> str:
     return f"{'+' if ratio > 0 else _MINUS}{abs(ratio) * 100:.0f}{_GLUE}%"
 
 
-def plural(number: int, word: str, several: str = "") -> str:
+def plural(number: float, word: str, several: str = "") -> str:
+    number = round(number)
     return f"{number:,} {word if number == 1 else several or word + 's'}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Name, Statistic
+from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import Growth, Store, Stores, growth_of
@@ -137,8 +137,7 @@ def bytes_per_day(facts: Facts, stream: Name) -> float | None:
         return None
     size, messages = (float(now.at_end(m)[index]) for m in (c.STREAM_BYTES, c.STREAM_MESSAGES))
     stored, days = (
-        float(now.column(c.STREAM_STORED_MESSAGES, number)[index])
-        for number in (Statistic.INCREASE, Statistic.DAYS)
+        float(each(c.STREAM_STORED_MESSAGES)[index]) for each in (now.increase, now.days_with_data)
     )
     known = size > 0 and messages > 0 and stored > 0 and days > 0
     return size / messages * stored / days if known else None

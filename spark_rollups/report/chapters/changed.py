@@ -17,7 +17,7 @@ from spark_rollups.report.cell_values import (
     Value,
     text_of,
 )
-from spark_rollups.report.facts.assets import Statistic, highest, total
+from spark_rollups.report.facts.assets import highest, total
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
     redelivered,
@@ -103,10 +103,6 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
     ]  # fmt: skip
 
 
-def _both(pair: Pair, metric: Metric, number: Statistic) -> tuple[float | None, float | None]:
-    return total(pair.now.column(metric, number)), total(pair.before.column(metric, number))
-
-
 def _at_end(pair: Pair, metric: Metric) -> tuple[float | None, float | None]:
     return total(pair.now.at_end(metric)), total(pair.before.at_end(metric))
 
@@ -120,7 +116,7 @@ def _per_day(
     facts: Facts, key: str, title: str, pair: Pair, metric: Metric, bad: bool | None
 ) -> Comparison:
     """Sums are divided by the days with data, which differ between months."""
-    now, before = _both(pair, metric, Statistic.INCREASE)
+    now, before = total(pair.now.increase(metric)), total(pair.before.increase(metric))
     return Comparison(
         key, title, Kind.COUNT, None if now is None else now / len(facts.days),
         None if before is None else before / len(facts.days_before), bad, _PER_DAY,

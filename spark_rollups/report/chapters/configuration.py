@@ -13,7 +13,7 @@ from spark_rollups.report.cell_values import (
     Kind,
     Level,
 )
-from spark_rollups.report.facts.assets import CONSUMER, STREAM, Name, Statistic, divided
+from spark_rollups.report.facts.assets import CONSUMER, STREAM, Name, divided
 from spark_rollups.report.facts.events import FailingCheck, failing_consumer_checks
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.sizing import (
@@ -119,7 +119,7 @@ def _right_consumer_table(facts: Facts, sizing: Sizing) -> Table:
     share = np.where(np.isinf(sizing.ack_share), np.nan, sizing.ack_share)
     columns = (
         sizing.peak, usual, sizing.limit, sizing.used, beyond, sizing.ack_wait, share, sizing.wasted,
-        divided(sizing.wasted, now.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE)),
+        divided(sizing.wasted, now.increase(c.CONSUMER_DELIVERIES)),
     )  # fmt: skip
     rows = rows_of(now, known, columns)
     return Table(
@@ -152,7 +152,7 @@ def _stream_table(facts: Facts) -> Table:
         now,
         ~np.isnan(used),
         (
-            now.column(c.STREAM_BYTES, Statistic.MAX),
+            now.highest(c.STREAM_BYTES),
             limit,
             used,
             np.maximum(limit * (1 - used), 0.0),

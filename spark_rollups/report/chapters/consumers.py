@@ -11,7 +11,7 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.charts.figure_data import Name, ShareRow, Shares
-from spark_rollups.report.facts.assets import Assets, Mask, Statistic, increase_by, known, limit_of
+from spark_rollups.report.facts.assets import Assets, Mask, increase_by, known, limit_of
 from spark_rollups.report.facts.consumers import (
     HEALTHY,
     ConsumerMonth,
@@ -62,7 +62,7 @@ def _table(facts: Facts, month: ConsumerMonth) -> Table:
     now = facts.consumers.now
     columns = (
         month.lag, month.lag_before, month.lag_day, month.lag_usual,
-        now.column(c.CONSUMER_NUM_PENDING, Statistic.MAX), now.column(c.CONSUMER_NUM_PENDING, Statistic.LAST),
+        now.highest(c.CONSUMER_NUM_PENDING), now.last(c.CONSUMER_NUM_PENDING),
         month.redelivery, month.redelivery_before, main_cause(month.causes),
         _exactness(now), month.deliveries, month.lost, month.lost_before,
         month.not_well, worst_state(month.verdicts),
@@ -107,7 +107,7 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
 
 def _exactness(assets: Assets) -> list[str | None]:
     """Exact only if it was exact all month."""
-    low = assets.column(c.CONSUMER_REDELIVERY_EXACT, Statistic.MIN)
+    low = assets.lowest(c.CONSUMER_REDELIVERY_EXACT)
     return [None if np.isnan(value) else "exact" if value >= 1 else "at least" for value in low]
 
 
@@ -207,7 +207,7 @@ def _found(facts: Facts, mask: Mask) -> str:
 
 def _delivered_once(facts: Facts) -> list[str]:
     """The servers do not count abandoned messages of consumers with max_deliver 1."""
-    once = int((facts.consumers.now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST) == 1).sum())
+    once = int((facts.consumers.now.last(c.CONSUMER_MAX_DELIVER) == 1).sum())
     if not once:
         return []
     return [
@@ -219,13 +219,13 @@ def _delivered_once(facts: Facts) -> list[str]:
 def _abandoned_table(facts: Facts, mask: Mask) -> Table:
     now, before = facts.consumers.now, facts.consumers.before
     left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
-    captured = now.column(c.CONSUMER_DEAD_LETTER_CAPTURED, Statistic.LAST)
-    deliver = now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST)
+    captured = now.last(c.CONSUMER_DEAD_LETTER_CAPTURED)
+    deliver = now.last(c.CONSUMER_MAX_DELIVER)
     columns = (
         left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
-        now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX), now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE),
-        now.column(c.CONSUMER_NAKS, Statistic.INCREASE), increase_by(facts.others["terms"].now, c.CONSUMER_TERMS, now),
-        limit_of(deliver, now.column(c.CONSUMER_UP, Statistic.LAST)),
+        now.highest(c.CONSUMER_EXHAUSTED_MESSAGES), now.increase(c.CONSUMER_EXHAUSTED),
+        now.increase(c.CONSUMER_NAKS), increase_by(facts.others["terms"].now, c.CONSUMER_TERMS, now),
+        limit_of(deliver, now.last(c.CONSUMER_UP)),
         [None if np.isnan(value) else "yes" if value >= 1 else "no" for value in captured],
     )  # fmt: skip
     return Table(

@@ -14,7 +14,7 @@ from spark_rollups.report.cell_values import (
     amount,
 )
 from spark_rollups.report.charts.figure_data import DayRow, DayStrip, Name
-from spark_rollups.report.facts.assets import Statistic, known, total
+from spark_rollups.report.facts.assets import known, total
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
 )
@@ -123,12 +123,12 @@ def _sentences(facts: Facts) -> list[str]:
         f"{len(facts.days)} of {whole} days have data, {covered_hours(facts)} of {whole * HOURS} hours.",
         "Sums cover only these; worst values may have been worse in the gaps.",
     ]
-    dropped = total(facts.systems.now.column(c.SERIES_DROPPED, Statistic.INCREASE))
+    dropped = total(facts.systems.now.increase(c.SERIES_DROPPED))
     if dropped:
         sentences.append(
             f"The exporter dropped series at its limit, {fmt.count(dropped)} times in total."
         )
-    tap = total(facts.systems.now.column(c.PUBLISH_ACK_TAP_DROPPED, Statistic.INCREASE))
+    tap = total(facts.systems.now.increase(c.PUBLISH_ACK_TAP_DROPPED))
     if tap:
         sentences.append(
             f"The publish-ack tap missed {fmt.count(tap)} messages: duplicates and rejections are too low."

@@ -24,7 +24,6 @@ from spark_rollups.report.facts.consumers import (
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import discards_old, filling, stream_growth
-from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.model import FrontPage
 
@@ -56,7 +55,7 @@ def front_page(
 
 
 def _worse_consumers(findings: Sequence[Finding]) -> list[str]:
-    found = [each.summary for each in findings if each.code == codes.LAG_WORSE.code]
+    found = [each.summary for each in findings if each.code == "CON-LAG-WORSE"]
     return found[:_WORSE_SHOWN]
 
 

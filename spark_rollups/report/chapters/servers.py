@@ -14,7 +14,7 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.charts.figure_data import Fill, Fills, Name, Offset, Offsets
-from spark_rollups.report.facts.assets import Statistic, divided, known, limit_of
+from spark_rollups.report.facts.assets import divided, known, limit_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.servers import api_error_ratio, certain_offset, response_ratio
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
@@ -57,16 +57,16 @@ def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
         now.at_end(c.SERVER_MEMORY_USED_BYTES),
         now.limit(c.SERVER_MEMORY_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES),
     )
-    known_start = now.column(c.SERVER_START_TIMESTAMP_SECONDS, Statistic.LAST)
+    known_start = now.last(c.SERVER_START_TIMESTAMP_SECONDS)
     columns = (
         response_ratio(facts), used, most, divided(used, most),
         facts.servers.before.at_end(c.SERVER_STORAGE_USED_BYTES),
         now.at_end(c.SERVER_STORAGE_RESERVED_BYTES), memory, limit_of(most_memory, memory),
-        now.column(c.SERVER_CPU_RATIO, Statistic.MAX), now.mean(c.SERVER_CPU_RATIO),
-        now.column(c.SERVER_PROCESS_MEMORY_BYTES, Statistic.MAX), now.at_end(c.SERVER_HA_ASSETS),
+        now.highest(c.SERVER_CPU_RATIO), now.mean(c.SERVER_CPU_RATIO),
+        now.highest(c.SERVER_PROCESS_MEMORY_BYTES), now.at_end(c.SERVER_HA_ASSETS),
         facts.servers.before.at_end(c.SERVER_HA_ASSETS),
         now.at_end(c.SERVER_STREAM_LEADERS), api_error_ratio(facts),
-        now.column(c.SERVER_SLOW_CONSUMERS, Statistic.INCREASE),
+        now.increase(c.SERVER_SLOW_CONSUMERS),
         [None if np.isnan(known_start[index]) else float(len(started[index])) for index in range(len(now))],
         [facts.server_info.get(name, {}).get("version") for name in now.names],
     )  # fmt: skip
@@ -206,11 +206,11 @@ def _table(facts: Facts) -> Table:
     now, before = facts.servers.now, facts.servers.before
     offset = c.SERVER_CLOCK_OFFSET_SECONDS
     columns = (
-        certain_offset(facts), now.column(offset, Statistic.MIN), now.column(offset, Statistic.MAX), now.mean(offset),
-        now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX), before.column(offset, Statistic.MIN),
-        before.column(offset, Statistic.MAX),
+        certain_offset(facts), now.lowest(offset), now.highest(offset), now.mean(offset),
+        now.highest(c.SERVER_CLOCK_UNCERTAINTY_SECONDS), before.lowest(offset),
+        before.highest(offset),
     )  # fmt: skip
-    rows = rows_of(now, ~np.isnan(now.column(offset, Statistic.MAX)), columns)
+    rows = rows_of(now, ~np.isnan(now.highest(offset)), columns)
     return Table(
         "clocks",
         "Offsets from the exporter's clock",
@@ -232,11 +232,8 @@ def _table(facts: Facts) -> Table:
 
 def _offsets(facts: Facts) -> Offsets:
     now = facts.servers.now
-    low, high = (
-        now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
-        for number in (Statistic.MIN, Statistic.MAX)
-    )
-    uncertainty = np.nan_to_num(now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX))
+    low, high = (each(c.SERVER_CLOCK_OFFSET_SECONDS) for each in (now.lowest, now.highest))
+    uncertainty = np.nan_to_num(now.highest(c.SERVER_CLOCK_UNCERTAINTY_SECONDS))
     order = np.argsort(-certain_offset(facts), kind="stable")
     rows = [
         Offset(Name(now.names[index][-1], facts.path(now.names[index][:-1])), float(low[index]), float(high[index]),

@@ -14,7 +14,6 @@ from spark_rollups.report.cell_values import (
 from spark_rollups.report.facts.assets import (
     STREAM,
     Floats,
-    Statistic,
     divided,
     increase_by,
     limit_of,
@@ -70,10 +69,10 @@ def _table(facts: Facts) -> Table:
     infos = [facts.stream_info.get(name, {}) for name in now.names]
     fill = _fill(size, limit, messages, max_messages)
     columns: tuple[Cells, ...] = (
-        size, growth, growth_before, now.column(c.STREAM_BYTES, Statistic.MAX), limit, messages, max_messages,
-        fill, now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE),
-        facts.streams.before.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE), max_age,
-        now.column(c.STREAM_CONSUMERS, Statistic.LAST), now.column(c.STREAM_REPLICAS, Statistic.LAST),
+        size, growth, growth_before, now.highest(c.STREAM_BYTES), limit, messages, max_messages,
+        fill, now.increase(c.STREAM_STORED_MESSAGES),
+        facts.streams.before.increase(c.STREAM_STORED_MESSAGES), max_age,
+        now.last(c.STREAM_CONSUMERS), now.last(c.STREAM_REPLICAS),
         *([info.get(label) for info in infos] for label in ("discard", "retention", "storage")),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns, _levels(facts, fill))
@@ -151,8 +150,8 @@ def publishing_chapter(facts: Facts, rejections: list[Rejections]) -> Chapter:
 
 def _publishing_sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
     now = facts.streams.now
-    stored = total(now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE))
-    unstored = total(now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE))
+    stored = total(now.increase(c.STREAM_STORED_MESSAGES))
+    unstored = total(now.increase(c.STREAM_PUBLISHES_UNSTORED))
     sentences = []
     if stored is not None:
         sentences.append(f"{fmt.count(stored)} messages were stored.")
@@ -172,15 +171,15 @@ def _publishing_sentences(facts: Facts, rejections: list[Rejections]) -> list[st
 
 def _publishing_table(facts: Facts) -> Table:
     now, before = facts.streams.now, facts.streams.before
-    exact = now.column(c.STREAM_DEDUPE_EXACT, Statistic.MIN)
+    exact = now.lowest(c.STREAM_DEDUPE_EXACT)
     columns = (
-        now.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
-        now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE),
-        now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE), unstored_ratio(now), unstored_ratio(before),
-        now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE), before.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE),
+        now.increase(c.STREAM_PUBLISHES_RECEIVED),
+        now.increase(c.STREAM_STORED_MESSAGES),
+        now.increase(c.STREAM_PUBLISHES_UNSTORED), unstored_ratio(now), unstored_ratio(before),
+        now.increase(c.STREAM_DEDUPE_HITS), before.increase(c.STREAM_DEDUPE_HITS),
         [None if np.isnan(value) else "exact" if value >= 1 else "at most" for value in exact],
         _rejected(facts),
-        now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX),
+        now.last(c.STREAM_DUPLICATE_WINDOW_SECONDS), now.highest(c.STREAM_DEDUPE_WINDOW_MESSAGES),
         dedupe_memory(facts, now),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns)

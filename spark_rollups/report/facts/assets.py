@@ -9,7 +9,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -51,19 +50,6 @@ class Source(Protocol):
     def snapshot_table(self, name: str, day: date) -> Any: ...
 
 
-class Statistic(StrEnum):
-    """A statistic of a metric over the month."""
-
-    FIRST = "first"
-    LAST = "last"
-    MIN = "min"
-    MAX = "max"
-    SUM = "sum"
-    COUNT = "count"
-    INCREASE = "increase"
-    DAYS = "days"  # days with data
-
-
 @dataclass(frozen=True)
 class Assets:
     labels: Name
@@ -81,12 +67,36 @@ class Assets:
         """Which assets were seen in this month."""
         return np.asarray((self._numbers["days"] > 0).any(axis=0))
 
-    def column(self, metric: Metric | str, number: Statistic) -> Floats:
-        """One value per asset; NaN where the month has no such series."""
+    def first(self, metric: Metric) -> Floats:
+        return self._column(metric, "first")
+
+    def last(self, metric: Metric) -> Floats:
+        return self._column(metric, "last")
+
+    def lowest(self, metric: Metric) -> Floats:
+        return self._column(metric, "min")
+
+    def highest(self, metric: Metric) -> Floats:
+        return self._column(metric, "max")
+
+    def count(self, metric: Metric) -> Floats:
+        return self._column(metric, "count")
+
+    def sum(self, metric: Metric) -> Floats:
+        return self._column(metric, "sum")
+
+    def increase(self, metric: Metric | str) -> Floats:
+        return self._column(metric, "increase")
+
+    def days_with_data(self, metric: Metric) -> Floats:
+        return self._column(metric, "days")
+
+    def _column(self, metric: Metric | str, statistic: str) -> Floats:
+        """One value per asset over the month; NaN where the month has no such series."""
         row = self._rows.get(metric if isinstance(metric, str) else metric.name)
         if row is None:
             return np.full(len(self.names), np.nan)
-        return np.where(self._numbers["days"][row] > 0, self._numbers[number.value][row], np.nan)
+        return np.where(self._numbers["days"][row] > 0, self._numbers[statistic][row], np.nan)
 
     def daily(self, metric: Metric, column: str) -> NDArray[np.float64]:
         """A row per asset, a column per day with data; NaN where a day has no value."""
@@ -95,9 +105,7 @@ class Assets:
     def at_end(self, metric: Metric) -> Floats:
         """The last value of assets seen on the newest day or the day before; else NaN."""
         least = max(self.days, default=date.max).toordinal() - _STILL_SEEN
-        return np.where(
-            self._ordinals(metric, last=True) >= least, self.column(metric, Statistic.LAST), np.nan
-        )
+        return np.where(self._ordinals(metric, last=True) >= least, self.last(metric), np.nan)
 
     def limit(self, limit: Metric, level: Metric) -> Floats:
         """The limit at the end of the month; NaN if its series ended before that of the level."""
@@ -105,9 +113,7 @@ class Assets:
         return np.where((until > 0) & (until < seen), np.nan, self.at_end(limit))
 
     def mean(self, metric: Metric) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = self.column(metric, Statistic.SUM) / self.column(metric, Statistic.COUNT)
-        return mean
+        return divided(self.sum(metric), self.count(metric))
 
     def day(self, metric: Metric, last: bool) -> list[date | None]:
         """The first or the last day with data."""
@@ -135,7 +141,7 @@ class Assets:
 def increase_by(detailed: Assets, metric: Metric, assets: Assets) -> Floats:
     """Sums the increases of assets that have labels more; NaN where none is known."""
     result = np.full(len(assets), np.nan)
-    increases = detailed.column(metric, Statistic.INCREASE).tolist()
+    increases = detailed.increase(metric).tolist()
     for name, increase in zip(detailed.names, increases, strict=True):
         index = assets.position(name[: len(assets.labels)])
         if index is not None and not math.isnan(increase):

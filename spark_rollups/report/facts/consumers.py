@@ -19,7 +19,6 @@ from spark_rollups.report.facts.assets import (
     Mask,
     Name,
     Source,
-    Statistic,
     divided,
     total,
 )
@@ -78,15 +77,15 @@ def consumer_month(facts: Facts, progress: Progress = silent) -> ConsumerMonth:
     conditions = _conditions(facts, states[c.CONSUMER_VERDICT.name].sum(axis=1))
     progress("reading quantiles")
     return ConsumerMonth(
-        lag=now.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
-        lag_before=before.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
+        lag=now.highest(c.CONSUMER_LAG_SECONDS),
+        lag_before=before.highest(c.CONSUMER_LAG_SECONDS),
         lag_day=_day_of_peak(facts, now.daily(c.CONSUMER_LAG_SECONDS, "max")),
         lag_usual=_usual_lag(facts),
         redelivery=redelivery(now),
         redelivery_before=redelivery(before),
-        deliveries=now.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE),
-        lost=now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
-        lost_before=before.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
+        deliveries=now.increase(c.CONSUMER_DELIVERIES),
+        lost=now.increase(c.CONSUMER_LOST_MESSAGES),
+        lost_before=before.increase(c.CONSUMER_LOST_MESSAGES),
         verdicts=states[c.CONSUMER_VERDICT.name],
         verdicts_before=states_before[c.CONSUMER_VERDICT.name],
         causes=states[c.CONSUMER_REDELIVERY_CAUSE.name],
@@ -96,8 +95,8 @@ def consumer_month(facts: Facts, progress: Progress = silent) -> ConsumerMonth:
 
 def redelivery(assets: Assets) -> Floats:
     """Redeliveries per delivery; NaN without deliveries."""
-    again = assets.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE)
-    return divided(again, assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
+    again = assets.increase(c.CONSUMER_REDELIVERIES)
+    return divided(again, assets.increase(c.CONSUMER_DELIVERIES))
 
 
 def seconds_by_state(
@@ -202,15 +201,15 @@ def _usual_lag(facts: Facts) -> Floats:
 def with_abandoned_messages(facts: Facts) -> Mask:
     """Consumers with abandoned messages, in the stream or reported by an advisory."""
     now = facts.consumers.now
-    peak = now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX)
-    exhausted = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
+    peak = now.highest(c.CONSUMER_EXHAUSTED_MESSAGES)
+    exhausted = now.increase(c.CONSUMER_EXHAUSTED)
     found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(exhausted) > 0)
     return found
 
 
 def redelivered(assets: Assets) -> float | None:
-    again = total(assets.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE))
-    whole = total(assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
+    again = total(assets.increase(c.CONSUMER_REDELIVERIES))
+    whole = total(assets.increase(c.CONSUMER_DELIVERIES))
     return again / whole if again is not None and whole else None
 
 

@@ -9,7 +9,7 @@ from datetime import date
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Name, Statistic
+from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.monthly_facts import Facts
 
 HOURS = 24
@@ -105,9 +105,9 @@ def request_gaps(facts: Facts) -> list[RequestGap]:
 def _skipped(facts: Facts) -> Iterator[tuple[Name, float]]:
     """The series exists, as 1, only while a request is skipped; divide by the polls of the system."""
     systems, skipped = facts.systems.now, facts.others["skipped"].now
-    counts = np.nan_to_num(systems.column(c.UP, Statistic.COUNT)).tolist()
+    counts = np.nan_to_num(systems.count(c.UP)).tolist()
     polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
-    sums = np.nan_to_num(skipped.column(c.REQUEST_SKIPPED, Statistic.SUM)).tolist()
+    sums = np.nan_to_num(skipped.sum(c.REQUEST_SKIPPED)).tolist()
     for name, seen, number in zip(skipped.names, skipped.seen, sums, strict=True):
         if seen:
             yield name, min(number / polls[name[0]], 1.0) if polls.get(name[0]) else 1.0

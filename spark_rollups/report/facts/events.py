@@ -18,7 +18,6 @@ from spark_rollups.report.facts.assets import (
     Floats,
     Mask,
     Name,
-    Statistic,
     Subject,
     divided,
     subject_of,
@@ -95,9 +94,9 @@ def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Itera
 def _limits_changed(facts: Facts) -> Iterator[Event]:
     now, before = facts.streams.now, facts.streams.before
     for metric, name in _LIMITS:
-        old = before.column(metric, Statistic.LAST)
-        old = np.where(np.isnan(old), now.column(metric, Statistic.FIRST), old)
-        new = now.column(metric, Statistic.LAST)
+        old = before.last(metric)
+        old = np.where(np.isnan(old), now.first(metric), old)
+        new = now.last(metric)
         changed = np.flatnonzero(~np.isnan(old) & ~np.isnan(new) & (old != new))
         lasts = now.daily(metric, "last")
         for index in changed.tolist():
@@ -178,7 +177,7 @@ class FailingCheck:
 def failing_checks(facts: Facts) -> list[FailingCheck]:
     pair, metric = facts.others["checks"], c.STREAM_CONFIG_FINDINGS
     columns = (
-        pair.now.column(metric, Statistic.LAST).tolist(), pair.now.day(metric, last=False),
+        pair.now.last(metric).tolist(), pair.now.day(metric, last=False),
         pair.now.day(metric, last=True), pair.before.seen.tolist(),
     )  # fmt: skip
     found = []
@@ -231,7 +230,7 @@ class Rejections:
 def rejections_of(facts: Facts) -> list[Rejections]:
     """By stream and error code, largest number first."""
     found = facts.others["rejections"].now
-    numbers = found.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE).tolist()
+    numbers = found.increase(c.STREAM_PUBLISH_REJECTIONS).tolist()
     made = [
         Rejections(name[:-1], name[-1], number)
         for name, number in zip(found.names, numbers, strict=True)
@@ -242,14 +241,14 @@ def rejections_of(facts: Facts) -> list[Rejections]:
 
 def unstored_ratio(assets: Assets) -> Floats:
     return divided(
-        assets.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE),
-        assets.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
+        assets.increase(c.STREAM_PUBLISHES_UNSTORED),
+        assets.increase(c.STREAM_PUBLISHES_RECEIVED),
     )
 
 
 def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
     """The largest memory of the message ids in the duplicate window, per replica, in bytes."""
-    memory: Floats = assets.column(
-        c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX
-    ) * facts.threshold(t.DEDUPE_ID_MEMORY)
+    memory: Floats = assets.highest(c.STREAM_DEDUPE_WINDOW_MESSAGES) * facts.threshold(
+        t.DEDUPE_ID_MEMORY
+    )
     return memory

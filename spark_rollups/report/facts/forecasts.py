@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Source
+from spark_rollups.report.facts.assets import Name, Source
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
 _FILLING = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
@@ -54,6 +54,11 @@ class Forecast:
     @property
     def name(self) -> str:
         return self.stream or self.server or self.account
+
+    @property
+    def asset(self) -> Name:
+        """The stream; without one, the name of the stream is empty."""
+        return (self.system, self.account, self.stream)
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Floats, Statistic, divided
+from spark_rollups.report.facts.assets import Floats, divided
 from spark_rollups.report.facts.monthly_facts import Facts
 
 _SAME_START = 60.0  # the start time is corrected by the clock offset and varies by seconds
@@ -16,7 +16,7 @@ _SAME_START = 60.0  # the start time is corrected by the clock offset and varies
 def restart_days(facts: Facts) -> dict[int, list[date]]:
     """By server, the days with a restart; several on one day count once."""
     now, metric = facts.servers.now, c.SERVER_START_TIMESTAMP_SECONDS
-    known = facts.servers.before.column(metric, Statistic.LAST)
+    known = facts.servers.before.last(metric)
     low, high, last = (now.daily(metric, column).T for column in ("min", "max", "last"))
     found: dict[int, list[date]] = {index: [] for index in range(len(now))}
     for number, day in enumerate(facts.days):
@@ -33,8 +33,8 @@ def response_ratio(facts: Facts) -> Floats:
     Polls count as missed also after the series of a dead server has ended.
     """
     now = facts.servers.now
-    expected = np.fmax(_polls_since_seen(facts), now.column(c.SERVER_UP, Statistic.COUNT))
-    return divided(now.column(c.SERVER_UP, Statistic.SUM), expected)
+    expected = np.fmax(_polls_since_seen(facts), now.count(c.SERVER_UP))
+    return divided(now.sum(c.SERVER_UP), expected)
 
 
 def _polls_since_seen(facts: Facts) -> Floats:
@@ -55,19 +55,16 @@ def _polls_since_seen(facts: Facts) -> Floats:
 def api_error_ratio(facts: Facts) -> Floats:
     now = facts.servers.now
     return divided(
-        now.column(c.SERVER_API_ERRORS, Statistic.INCREASE),
-        now.column(c.SERVER_API_REQUESTS, Statistic.INCREASE),
+        now.increase(c.SERVER_API_ERRORS),
+        now.increase(c.SERVER_API_REQUESTS),
     )
 
 
 def certain_offset(facts: Facts) -> Floats:
     """The largest offset of each server minus the uncertainty of the measurement."""
     now = facts.servers.now
-    low, high = (
-        now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
-        for number in (Statistic.MIN, Statistic.MAX)
-    )
+    low, high = (each(c.SERVER_CLOCK_OFFSET_SECONDS) for each in (now.lowest, now.highest))
     worst = np.fmax(np.abs(low), np.abs(high))
-    uncertainty = now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX)
+    uncertainty = now.highest(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)
     certain: Floats = np.maximum(worst - np.nan_to_num(uncertainty), 0.0)
     return certain

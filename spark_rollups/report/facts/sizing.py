@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Assets, Floats, Statistic, divided, limit_of
+from spark_rollups.report.facts.assets import Assets, Floats, divided, limit_of
 from spark_rollups.report.facts.monthly_facts import ACK_BUCKET, Facts
 
 SLOW = 0.99  # the quantile of slow acknowledgements
@@ -35,9 +35,9 @@ class Sizing:
 
 def sizing_of(facts: Facts) -> Sizing:
     now = facts.consumers.now
-    peak = now.column(c.CONSUMER_NUM_ACK_PENDING, Statistic.MAX)
-    limit = limit_of(now.column(c.CONSUMER_MAX_ACK_PENDING, Statistic.LAST), peak)
-    slow, wait = slow_acks(facts, now), now.column(c.CONSUMER_ACK_WAIT_SECONDS, Statistic.LAST)
+    peak = now.highest(c.CONSUMER_NUM_ACK_PENDING)
+    limit = limit_of(now.last(c.CONSUMER_MAX_ACK_PENDING), peak)
+    slow, wait = slow_acks(facts, now), now.last(c.CONSUMER_ACK_WAIT_SECONDS)
     return Sizing(
         peak=peak,
         limit=limit,
@@ -45,7 +45,7 @@ def sizing_of(facts: Facts) -> Sizing:
         slow_ack=slow,
         ack_wait=wait,
         ack_share=divided(slow, wait),
-        wasted=now.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE),
+        wasted=now.increase(c.CONSUMER_REDELIVERIES),
     )
 
 
@@ -53,7 +53,7 @@ def slow_acks(facts: Facts, assets: Assets) -> Floats:
     """The 99th percentile of the time to ack; NaN without ack samples."""
     result = np.full(len(assets), np.nan)
     found = facts.others["ack_times"].now
-    counts = np.nan_to_num(found.column(ACK_BUCKET, Statistic.INCREASE))
+    counts = np.nan_to_num(found.increase(ACK_BUCKET))
     buckets: dict[int, list[tuple[float, float]]] = {}
     for name, count in zip(found.names, counts.tolist(), strict=True):
         index = assets.position(name[:-1])
@@ -89,4 +89,4 @@ def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
     """The limit of each stream in bytes, and the largest share used in the month."""
     now = facts.streams.now
     limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
-    return limit, divided(now.column(c.STREAM_BYTES, Statistic.MAX), limit)
+    return limit, divided(now.highest(c.STREAM_BYTES), limit)

@@ -9,10 +9,11 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Assets, Floats, Name, Statistic, Subject, subject_of
+from spark_rollups.report.facts.assets import Assets, Floats, Name, Subject, subject_of
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 
@@ -117,7 +118,7 @@ class Stores:
 def stores_of(facts: Facts) -> Stores:
     forecasts: dict[tuple[str, ...], Forecast] = {(each.metric, each.system, each.account, each.server, each.tier): each
                  for each in facts.forecasts if not each.stream}  # fmt: skip
-    replicas = facts.streams.now.column(c.STREAM_REPLICAS, Statistic.LAST)
+    replicas = facts.streams.now.last(c.STREAM_REPLICAS)
     return Stores(
         tuple(_stores(facts.servers.now, _SERVER, forecasts)),
         tuple(_stores(facts.accounts.now, _ACCOUNT, forecasts)),
@@ -187,6 +188,12 @@ def discards_old(facts: Facts, forecast: Forecast) -> bool:
     return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
 
 
+def is_near(facts: Facts, forecast: Forecast) -> bool:
+    """Whether the likely date lies within the horizon of the alert."""
+    horizon = timedelta(seconds=facts.threshold(t.FORECAST_HORIZON))
+    return forecast.likely is not None and forecast.likely <= forecast.as_of + horizon
+
+
 def most_urgent_first(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """By date, then by outlook, then by fill."""
 
@@ -210,8 +217,5 @@ def filling(facts: Facts) -> list[Forecast]:
 def stream_growth(facts: Facts) -> tuple[Floats, Floats]:
     """Bytes by which each stream grew in this month and in the month before."""
     both = (facts.streams.now, facts.streams.before)
-    now, before = (
-        assets.at_end(c.STREAM_BYTES) - assets.column(c.STREAM_BYTES, Statistic.FIRST)
-        for assets in both
-    )
+    now, before = (assets.at_end(c.STREAM_BYTES) - assets.first(c.STREAM_BYTES) for assets in both)
     return now, before

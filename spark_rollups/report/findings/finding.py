@@ -1,22 +1,28 @@
-"""Findings of the report: code, severity, subject, evidence and remedy."""
+"""Findings of the report: code, severity, subject, evidence and remedy.
+
+A finding is made of the values of its rule: codes.toml has the texts of each code.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from string import Formatter
+from typing import Any
 
-from spark_rollups.report.cell_values import (
-    Kind,
-    Level,
-    Value,
-    text_of,
-)
-from spark_rollups.report.facts.assets import Subject
+import numpy as np
+
+from spark_rollups.report.cell_values import Kind, Level, Value, text_of
+from spark_rollups.report.facts.assets import Assets, Mask, Subject, known, subject_of
+from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings.advice import Advice
+from spark_rollups.report.texts import template
 
 
 class Severity(StrEnum):
@@ -43,12 +49,28 @@ class Definition:
 
     code: str  # like CAP-STREAM-FULL-SOON
     title: str
+    severity: str  # unless the rule says another
+    summary: str  # template of one sentence with the numbers
     action: str  # a short instruction for the first page
     why: str
     remedy: str
+    evidence: Sequence[tuple[str, str, str]] = ()  # name, value of the rule, kind
     commands: tuple[str, ...] = ()
     runbook: str = ""  # the alert with the matching runbook
     otherwise: str = ""  # what happens without the action; `why` if empty
+
+
+def _definitions() -> dict[str, Definition]:
+    text = files(__package__).joinpath("codes.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(text)
+    for each in found.values():
+        like = found.get(each.pop("like", ""), {})
+        shared = {name: like[name] for name in ("severity", "summary", "evidence") if name in like}
+        each |= {**shared, **each}
+    return {code: Definition(code, **texts) for code, texts in found.items()}
+
+
+BY_CODE = _definitions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +91,7 @@ class Finding:
     definition: Definition
     severity: Severity
     subject: Subject
-    summary: str  # one sentence with the numbers
+    summary: str
     evidence: tuple[Evidence, ...]
     by: date | None  # act until this day
     commands: tuple[str, ...]  # quoted for a shell
@@ -83,52 +105,61 @@ class Finding:
 
 
 def make_finding(
-    definition: Definition,
-    severity: Severity,
-    subject: Subject,
-    summary: str,
-    evidence: Sequence[Evidence],
-    as_of: date,
-    *,
-    by: date | None = None,
-    weight: float = 0.0,
-    values: Mapping[str, object] | None = None,
-    advice: Advice | None = None,
-) -> Finding:
-    """Fills in the commands; omits a command whose values are unknown."""
-    if by is None and severity in _DAYS:
-        by = as_of + timedelta(days=_DAYS[severity])
-    commands = _filled(definition.commands, subject, values or {})
-    if advice is not None:
-        commands = (*advice.commands, *(each for each in commands if each not in advice.commands))
+    code: str, subject: Subject, as_of: date, *, severity: str = "", by: date | None = None,
+    weight: float = 0.0, advice: Advice | None = None, more: Sequence[Evidence] = (), **values: Any,
+) -> Finding:  # fmt: skip
+    """Fills summary, evidence and commands; omits a command whose values are unknown."""
+    definition = BY_CODE[code]
+    grave = Severity(severity or definition.severity)
+    if by is None and grave in _DAYS:
+        by = as_of + timedelta(days=_DAYS[grave])
+    named = {label: getattr(subject, label) for label in Subject.__slots__} | values
+    advised = () if advice is None else advice.commands
+    commands = tuple(dict.fromkeys((*advised, *_filled(definition.commands, named))))
+    summary = template(definition.summary).render(name=subject.name, **named)
+    evidence = (
+        Evidence(name, values[value], Kind(kind)) for name, value, kind in definition.evidence
+    )
     return Finding(
-        definition, severity, subject, summary, tuple(evidence), by, commands, weight, advice
+        definition, grave, subject, summary, (*evidence, *more), by, commands, weight, advice
     )
 
 
-def _filled(
-    commands: Sequence[str], subject: Subject, values: Mapping[str, object]
-) -> tuple[str, ...]:
-    known = {name: getattr(subject, name) for name in Subject.__slots__}
-    known = {name: value for name, value in {**known, **values}.items() if value not in ("", None)}
-    quoted = {name: shlex.quote(str(value)) for name, value in known.items()}
-    return tuple(each.format(**quoted) for each in commands if _fields(each) <= set(quoted))
+def findings_of(
+    code: str, facts: Facts, assets: Assets, mask: Mask, **columns: Any
+) -> Iterator[Finding]:
+    """One for each asset of the mask. A column is an array, a list or a function of the index."""
+    for index in np.flatnonzero(mask).tolist():
+        own = {name: _value(column, index) for name, column in columns.items()}
+        yield make_finding(code, subject_of(assets, index), facts.as_of, **own)
 
 
-def _fields(command: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(command) if name}
+def _value(column: Any, index: int) -> Any:
+    if isinstance(column, np.ndarray):
+        value = column[index].item()
+        return known(value) if isinstance(value, float) else value
+    if callable(column):
+        return column(index)
+    return column[index] if isinstance(column, list) else column
+
+
+def _filled(commands: Sequence[str], values: Mapping[str, object]) -> Iterator[str]:
+    for command in commands:
+        own = {name: values.get(name) for name in _fields(command)}
+        if all(value not in ("", None) for value in own.values()):
+            yield command.format(**{name: shlex.quote(str(value)) for name, value in own.items()})
+
+
+@cache
+def _fields(command: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(command) if name)
 
 
 def by_urgency(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """By severity, then by date, then by weight, then by name."""
 
-    def order(finding: Finding) -> tuple[int, date, float, str, tuple[str, ...]]:
-        return (
-            ORDER.index(finding.severity),
-            finding.by or date.max,
-            -finding.weight,
-            finding.code,
-            finding.subject.parts,
-        )
+    def order(each: Finding) -> tuple[int, date, float, str, tuple[str, ...]]:
+        grave = ORDER.index(each.severity)
+        return (grave, each.by or date.max, -each.weight, each.code, each.subject.parts)
 
     return tuple(sorted(findings, key=order))

@@ -23,7 +23,6 @@ from support.rollups.report_month import (
 from alerts import thresholds
 from exporter import catalog as c
 from spark_rollups.report.cell_values import Level
-from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
 from spark_rollups.report.findings.finding import Finding, Severity
 from spark_rollups.report.model import Report
@@ -199,7 +198,7 @@ def test_who_was_there_the_day_before_the_newest_still_counts() -> None:
     rollups.gauge(c.STREAM_BYTES, NOVEMBER[:-2], 7, **GONE)
     now = facts_of(rollups).streams.now
     np.testing.assert_array_equal(now.at_end(c.STREAM_BYTES), [np.nan, 5])
-    assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == [7, 5]
+    assert now.last(c.STREAM_BYTES).tolist() == [7, 5]
 
 
 @pytest.mark.parametrize("until", [10, 29])

@@ -11,7 +11,7 @@ from support.rollups.report_month import BOTH, CONSUMER, MONTH, NOVEMBER, OCTOBE
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import ACCOUNT, Assets, Statistic, increase_by
+from spark_rollups.report.facts.assets import ACCOUNT, Assets, increase_by
 from spark_rollups.report.facts.assets import CONSUMER as CONSUMER_LABELS
 from spark_rollups.report.facts.assets import STREAM as STREAM_LABELS
 from spark_rollups.report.facts.first_events import APPEARING
@@ -37,16 +37,13 @@ def test_first_and_last_go_by_the_days_across_weeks() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.STREAM_BYTES, BOTH, lambda day: day, high=lambda day: 2 * day, **STREAM)
     now, before = streams(rollups, c.STREAM_BYTES)
-    numbers = [
-        now.column(c.STREAM_BYTES, each)[0]
-        for each in (Statistic.FIRST, Statistic.LAST, Statistic.MIN, Statistic.MAX)
-    ]
+    numbers = [each(c.STREAM_BYTES)[0] for each in (now.first, now.last, now.lowest, now.highest)]
     assert numbers == [31, 60, 31, 120]
-    assert (now.column(c.STREAM_BYTES, Statistic.DAYS)[0], now.mean(c.STREAM_BYTES)[0]) == (
+    assert (now.days_with_data(c.STREAM_BYTES)[0], now.mean(c.STREAM_BYTES)[0]) == (
         30,
         45.5,
     )
-    assert before.column(c.STREAM_BYTES, Statistic.LAST)[0] == 30
+    assert before.last(c.STREAM_BYTES)[0] == 30
 
 
 def test_increases_add_up_and_unknown_ones_stay_unknown() -> None:
@@ -54,10 +51,10 @@ def test_increases_add_up_and_unknown_ones_stay_unknown() -> None:
     rollups.counter(c.STREAM_STORED_MESSAGES, NOVEMBER, 5, **STREAM)
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, **STREAM)
     now, before = streams(rollups, c.STREAM_STORED_MESSAGES, c.STREAM_BYTES)
-    assert now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE).tolist() == [150]
-    assert math.isnan(now.column(c.STREAM_BYTES, Statistic.INCREASE)[0])
-    assert math.isnan(now.column(c.STREAM_MESSAGES, Statistic.LAST)[0])
-    assert math.isnan(before.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE)[0])
+    assert now.increase(c.STREAM_STORED_MESSAGES).tolist() == [150]
+    assert math.isnan(now.increase(c.STREAM_BYTES)[0])
+    assert math.isnan(now.last(c.STREAM_MESSAGES)[0])
+    assert math.isnan(before.increase(c.STREAM_STORED_MESSAGES)[0])
     assert (now.seen.tolist(), before.seen.tolist()) == ([True], [False])
 
 
@@ -70,7 +67,7 @@ def test_both_months_stand_in_one_order() -> None:
     assert [name[-1] for name in now.names] == ["gone", "kept", "new"]
     assert now.names == before.names
     assert now.seen.tolist() == [False, True, True]
-    np.testing.assert_array_equal(before.column(c.STREAM_BYTES, Statistic.LAST), [1, 3, np.nan])
+    np.testing.assert_array_equal(before.last(c.STREAM_BYTES), [1, 3, np.nan])
 
 
 def test_names_that_would_run_together_are_kept_apart() -> None:
@@ -78,7 +75,7 @@ def test_names_that_would_run_together_are_kept_apart() -> None:
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, account="a", stream="bc")
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 2, account="ab", stream="c")
     now, _ = streams(rollups, c.STREAM_BYTES)
-    assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == [1, 2]
+    assert now.last(c.STREAM_BYTES).tolist() == [1, 2]
 
 
 def test_a_label_of_the_map_can_distinguish_assets() -> None:
@@ -94,7 +91,7 @@ def test_a_label_of_the_map_can_distinguish_assets() -> None:
 def test_a_rollup_without_a_single_row_has_no_assets() -> None:
     now, before = streams(LiteralRollups(), c.STREAM_BYTES)
     assert (len(now), len(before)) == (0, 0)
-    assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == []
+    assert now.last(c.STREAM_BYTES).tolist() == []
 
 
 def test_a_day_without_a_value_is_unknown_in_the_days_of_an_asset() -> None:
@@ -135,7 +132,7 @@ def test_every_day_is_read_once() -> None:
 
 def restored(rollups: LiteralRollups) -> float:
     now, _ = streams(rollups, c.STREAM_RESTORES, c.STREAM_UP)
-    return float(now.column(c.STREAM_RESTORES, Statistic.INCREASE)[0])
+    return float(now.increase(c.STREAM_RESTORES)[0])
 
 
 def appearing(days: list[date], first: float) -> LiteralRollups:

@@ -30,8 +30,13 @@ from alerts import thresholds
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
 from spark_rollups.report.facts.assets import Subject
-from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Finding, Severity, make_finding
+from spark_rollups.report.findings.finding import (
+    BY_CODE,
+    Definition,
+    Finding,
+    Severity,
+    make_finding,
+)
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}
@@ -254,7 +259,7 @@ def test_a_good_month_has_no_finding() -> None:
 
 
 def test_every_code_has_a_fault_that_raises_it() -> None:
-    assert set(PROVOKED) == set(codes.BY_CODE)
+    assert set(PROVOKED) == set(BY_CODE)
 
 
 @pytest.mark.parametrize("code", PROVOKED)
@@ -282,15 +287,15 @@ def test_every_command_is_one_that_the_programs_have(code: str) -> None:
 
 
 def test_commands_that_change_something_only_show_what_they_would_change() -> None:
-    lines = [command for definition in codes.ALL for command in definition.commands]
+    lines = [command for definition in BY_CODE.values() for command in definition.commands]
     edits = [line for line in lines if " edit " in line]
     assert len(edits) > 5
     assert all(line.endswith("--dry-run") for line in edits)
     assert not [line for line in lines if re.search(r" (rm|rmm|purge|reset|restore)\b", line)]
 
 
-@over_all(codes.ALL, "edit spark_rollups/report/findings/codes.toml", attrgetter("code"))
-def test_a_definition_is_whole(definition: codes.Definition) -> None:
+@over_all(BY_CODE.values(), "edit spark_rollups/report/findings/codes.toml", attrgetter("code"))
+def test_a_definition_is_whole(definition: Definition) -> None:
     assert re.fullmatch(r"[A-Z]{3,4}(-[A-Z]+)+", definition.code), "is not a code"
     assert definition.title, "has no title"
     assert definition.why, "has no reason"
@@ -301,14 +306,15 @@ def test_a_definition_is_whole(definition: codes.Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    finding = make_finding(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
+    finding = make_finding("CON-NOT-WELL", subject, LAST, share=0.1, before=None, state="stalled")
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 
 def test_a_command_without_its_values_is_omitted() -> None:
-    subject = Subject("prod", "APP", "S")
-    finding = make_finding(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
-    assert finding.commands == ("nats consumer report S",)
+    values = {"ratio": 0.5, "before": None, "cause": "", "wasted": 5.0, "deliveries": 10.0}
+    subject = Subject("prod", "APP", "S", "C")
+    finding = make_finding("CON-REDELIVERY-HIGH", subject, LAST, **values)
+    assert finding.commands == ("nats consumer info S C",)
 
 
 def test_a_limit_must_be_raised_a_week_before_the_earliest_date() -> None:
@@ -360,4 +366,4 @@ def test_the_gravest_come_first_and_then_the_soonest() -> None:
 def test_the_page_on_the_report_knows_every_code_and_no_other() -> None:
     text = (ROOT / "docs/report.md").read_text()
     named = set(re.findall(r"\b(?:CAP|CON|SIZE|PUB|SRV|CLK|CHG|CFG|DATA)(?:-[A-Z]+)+\b", text))
-    assert named == set(codes.BY_CODE)
+    assert named == set(BY_CODE)
