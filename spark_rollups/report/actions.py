@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.cell_values import Level
 from spark_rollups.report.facts.assets import Name, Subject
 from spark_rollups.report.facts.consumers import CurrentState
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner, Owners
 from spark_rollups.report.facts.stores import Store, Stores
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity, by_urgency
+from spark_rollups.report.formatting import Level
 from spark_rollups.report.scenarios import full_text
 
 _TOGETHER = timedelta(days=14)  # servers that fill within this time have one cause

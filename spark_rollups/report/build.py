@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from alerts import thresholds as t
@@ -11,13 +10,21 @@ from alerts.quantity import Threshold
 from spark_rollups.report.actions import actions_of, with_dates_and_owners
 from spark_rollups.report.chapters.capacity import capacity_chapter, scenarios_chapter
 from spark_rollups.report.chapters.changed import changes_chapter, months_chapter
-from spark_rollups.report.chapters.configuration import configuration_chapter, sizing_chapter
-from spark_rollups.report.chapters.consumers import abandoned_chapter, consumers_chapter
+from spark_rollups.report.chapters.consumers import (
+    abandoned_chapter,
+    configuration_chapter,
+    consumers_chapter,
+    sizing_chapter,
+)
 from spark_rollups.report.chapters.data_quality import method_chapter, quality_chapter
 from spark_rollups.report.chapters.front_page import front_page
 from spark_rollups.report.chapters.owners import owners_chapter
-from spark_rollups.report.chapters.servers import clocks_chapter, servers_chapter
-from spark_rollups.report.chapters.streams import publishing_chapter, streams_chapter
+from spark_rollups.report.chapters.servers import (
+    clocks_chapter,
+    publishing_chapter,
+    servers_chapter,
+    streams_chapter,
+)
 from spark_rollups.report.chapters.year import year_chapter
 from spark_rollups.report.facts.assets import Source
 from spark_rollups.report.facts.consumers import consumer_month, current_state
@@ -41,24 +48,11 @@ from spark_rollups.report.findings.rules import (
     publishing_findings,
     server_findings,
 )
-from spark_rollups.report.model import Chapter, Report
+from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
 from spark_rollups.report.progress import Progress, silent
 from spark_rollups.report.scenarios import scenarios_of
 from spark_rollups.report.settings import ReportSettings
-from spark_rollups.report.table_rows import with_sparklines
-
-# The tables that each table of the report is made from; `daily` unless it is here.
-_SOURCES = {
-    "limits": ("forecasts",), "scenarios": ("forecasts", "daily"), "trends": ("trends",),
-    "consumers": ("daily", "states", "quantiles"), "verdicts": ("states",), "conditions": ("states",),
-    "backtest": ("forecasts",), "forecast_check": ("forecasts", "daily"),
-}  # fmt: skip
-_FIGURE_SOURCES = {
-    "limits": ("daily", "forecasts"),
-    "consumers": ("states",),
-    "servers": ("daily", "forecasts"),
-}
 
 
 def build_report(
@@ -126,21 +120,9 @@ def build_report(
         front=front,
         actions=actions,
         findings=findings,
-        chapters=tuple(_with_sources(facts, chapter) for chapter in chapters),
+        chapters=chapters,
         owners=all_owners,
     )
-
-
-def _with_sources(facts: Facts, chapter: Chapter) -> Chapter:
-    tables = tuple(
-        replace(
-            with_sparklines(facts, each),
-            source=each.source or facts.source_line(_SOURCES.get(each.key, ("daily",))),
-        )
-        for each in chapter.tables
-    )
-    figures = facts.source_line(_FIGURE_SOURCES.get(chapter.key, ("daily",)))
-    return replace(chapter, tables=tables, source=chapter.source or figures)
 
 
 def _systems(facts: Facts) -> tuple[str, ...]:

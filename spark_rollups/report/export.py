@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from spark_rollups.report.actions import Action
-from spark_rollups.report.cell_values import Kind, Value, plain_of
-from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.findings.finding import Finding
+from spark_rollups.report.formatting import Kind, Value, clean, plain_of
 from spark_rollups.report.model import Column, Report, Table
 
 REPORT_FORMAT = 2

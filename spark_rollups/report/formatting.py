@@ -1,10 +1,18 @@
-"""Formats numbers, sizes, durations and dates for people."""
+"""Numbers, sizes, durations and dates for people, values of cells, and sentences from templates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import date
+from enum import Enum, IntEnum
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+Value = str | float | int | date | None  # of a cell
 
 UNKNOWN = "unknown"
 NO_LIMIT = "no limit"
@@ -14,6 +22,12 @@ _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BIG = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"))
 _SPANS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _NAMED = 3  # names in a list, before "and N more"
+# Control characters, and characters that change the direction of text.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+_LONE = re.compile("[\ud800-\udfff]")  # half of a surrogate pair cannot be encoded
+_REPLACED = "\ufffd"
 
 
 def count(value: float) -> str:
@@ -122,9 +136,129 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def clean(text: str) -> str:
+    """Without characters that cannot be seen or encoded."""
+    return _LONE.sub(_REPLACED, _INVISIBLE.sub(_REPLACED, text))
+
+
 def _three_digits(size: float) -> str:
     return f"{size:.0f}" if size >= 99.95 else f"{size:.1f}" if size >= 9.995 else f"{size:.2f}"
 
 
 def _signed(value: float, text: str) -> str:
     return f"{_MINUS}{text}" if value < 0 else text
+
+
+class Kind(Enum):
+    """How to format the values of a column."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    SHARE = "share"
+    DAY = "day"
+
+
+class Measured(float):
+    """A number with a kind of its own, for columns of mixed kinds."""
+
+    kind: Kind
+
+    def __new__(cls, value: float, kind: Kind) -> Measured:
+        made = super().__new__(cls, value)
+        made.kind = kind
+        return made
+
+
+class Level(IntEnum):
+    NORMAL = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+_FORMATTERS: dict[Kind, Callable[[float], str]] = {
+    Kind.COUNT: count, Kind.BYTES: bytes_text, Kind.SECONDS: span, Kind.SHARE: share,
+}  # fmt: skip
+
+
+def is_unknown(value: Value) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def text_of(kind: Kind, value: Value) -> str:
+    """Text for people: "unknown" for None and NaN, "no limit" for infinity."""
+    if is_unknown(value):
+        return UNKNOWN
+    if isinstance(value, date):
+        return day(value)
+    if isinstance(value, str):
+        return value
+    number = float(value or 0)
+    if math.isinf(number):
+        return NO_LIMIT
+    own = value.kind if isinstance(value, Measured) else kind
+    return _FORMATTERS.get(own, count)(number)
+
+
+def plain_of(value: Value) -> str | float | int | None:
+    """Value for programs: None for unknown, int for whole numbers, "unlimited" for infinity."""
+    if is_unknown(value):
+        return None
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return value
+    number = float(value or 0)
+    if math.isinf(number):
+        return "unlimited"
+    return int(number) if number == int(number) and abs(number) < 2**53 else number
+
+
+def amount(value: float | None, is_bytes: bool) -> float | None:
+    """Bytes and messages share a column, so a value in bytes carries its unit."""
+    return None if value is None else Measured(value, Kind.BYTES) if is_bytes else value
+
+
+def amount_text(value: float | None, is_bytes: bool) -> str:
+    return text_of(Kind.COUNT, amount(value, is_bytes))
+
+
+FILTERS = {
+    "amount": lambda value: text_of(Kind.COUNT, value), "bytes": bytes_text, "capital": capital,
+    "count": count, "day": day, "day_range": day_range, "days": days_listed, "listed": listed,
+    "lower_first": lower_first, "plural": plural, "share": share, "span": span,
+    "text": lambda value, kind: text_of(kind, value),
+}  # fmt: skip
+
+
+def sentences(chapter: str, **values: Any) -> tuple[str, ...]:
+    """Of a chapter: the lines of its block in sentences.txt that are not empty.
+
+    They are plain text: the page escapes them.
+    """
+    found = _environment().get_template("sentences.txt")
+    text = "".join(found.blocks[chapter](found.new_context(values)))
+    return tuple(filter(None, (line.strip() for line in text.splitlines())))
+
+
+@cache
+def template(text: str) -> Template:
+    return _environment().from_string(text)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("spark_rollups.report", "templates"),
+        autoescape=False,  # noqa: S701 - plain text
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: " ".join(value.splitlines()) if isinstance(value, str) else value,
+    )
+    made.filters |= FILTERS
+    return made

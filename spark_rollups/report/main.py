@@ -13,15 +13,15 @@ from alerts import thresholds
 from alerts.quantity import ThresholdError
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.report.build import build_report
-from spark_rollups.report.charts.markup import clean
+from spark_rollups.report.chapters.owners import for_owner
 from spark_rollups.report.command_line import parser
 from spark_rollups.report.delivery.folder import write_success
 from spark_rollups.report.delivery.retries import DeliveryError
 from spark_rollups.report.delivery.send import Delivery, prepared
 from spark_rollups.report.findings.finding import Severity
+from spark_rollups.report.formatting import clean
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError, parse_month
-from spark_rollups.report.owner_page import for_owner
 from spark_rollups.report.progress import progress_lines
 from spark_rollups.report.settings import read_settings
 from spark_rollups.rollup.tables.reader import open_rollups

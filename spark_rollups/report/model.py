@@ -6,17 +6,17 @@ None means unknown and infinity means no limit; renderers never write 0 for eith
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
-from spark_rollups.report.cell_values import Kind, Level, Value
-from spark_rollups.report.charts.figure_data import Figure
 from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.facts.owners import Owner
+from spark_rollups.report.figures import Figure
 from spark_rollups.report.findings.finding import Finding
+from spark_rollups.report.formatting import Kind, Level, Value
 from spark_rollups.report.month import Month
 
 
@@ -69,7 +69,6 @@ class Chapter:
     sentences: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    as_list: bool = False  # each sentence is a paragraph
     source: str = ""  # of its figures
 
 
@@ -137,13 +136,3 @@ class Report:
     @property
     def can_compare(self) -> bool:
         return any(each.before is not None for each in self.front.comparisons)
-
-
-def sorted_rows(rows: Sequence[Row], key: Callable[[Row], float | None]) -> list[Row]:
-    """Largest first, unknown last; the sort is stable."""
-
-    def order(row: Row) -> tuple[bool, float]:
-        value = key(row)
-        return value is None, -(value or 0.0)
-
-    return sorted(rows, key=order)

@@ -12,11 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
-from spark_rollups.report.charts.figures import figure_html
-from spark_rollups.report.charts.markup import clean
-from spark_rollups.report.charts.svg import draw_spark
+from spark_rollups.report.figures import FILTERS as SHAPES
+from spark_rollups.report.figures import Figure
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
+from spark_rollups.report.formatting import Kind, Level, Value
 from spark_rollups.report.model import Column, Report, Row, Table
 
 _COMMANDS = 3  # subjects of a finding with commands
@@ -61,29 +60,33 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        finalize=lambda value: clean(value) if type(value) is str else value,
+        finalize=lambda value: fmt.clean(value) if type(value) is str else value,
     )
-    made.filters |= {
-        "by_code": _by_code,
-        "by_owner": _by_owner,
-        "capital": fmt.capital,
-        "clean": clean,
-        "commands": _commands,
-        "day": fmt.day,
-        "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - it escapes names
-        "identity": _identity,
-        "kind_class": lambda kind: _KIND_CLASSES.get(kind, "number"),
-        "level": lambda level: _CLASSES[level],
-        "listed": fmt.listed,
-        "plural": fmt.plural,
-        "quiet": lambda value, text: is_unknown(value) or text == fmt.NO_LIMIT,
-        "severity": lambda severity: _CLASSES[LEVELS[severity]],
-        "severity_level": lambda severity: LEVELS[severity],
-        "shown": _shown,
-        "spark": _spark,
-        "text": lambda value, kind: text_of(kind, value),
-    }
+    made.filters |= (
+        fmt.FILTERS
+        | SHAPES
+        | {
+            "by_code": _by_code,
+            "by_owner": _by_owner,
+            "commands": _commands,
+            "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - a template made it
+            "identity": _identity,
+            "kind_class": lambda kind: _KIND_CLASSES.get(kind, "number"),
+            "level": lambda level: _CLASSES[level],
+            "percent": lambda value: f"{value:.0f}%",
+            "quiet": lambda value, text: fmt.is_unknown(value) or text == fmt.NO_LIMIT,
+            "range_text": _range_text,
+            "severity": lambda severity: _CLASSES[LEVELS[severity]],
+            "severity_level": lambda severity: LEVELS[severity],
+            "shown": _shown,
+        }
+    )
     return made
+
+
+def figure_html(figure: Figure) -> str:
+    drawn: Any = _environment().get_template("figures.html").module
+    return str(drawn.figure(figure))
 
 
 def _shown(table: Table) -> list[tuple[int, Column]]:
@@ -121,12 +124,8 @@ def _commands(group: Sequence[Finding]) -> list[str]:
     return list(dict.fromkeys(line for each in few[:_COMMANDS] for line in each.commands))
 
 
-def _spark(row: Row, column: Column) -> Markup:
-    """The days of the month, and their range."""
-    known = [value for value in row.days if value is not None]
-    if not known:
-        return Markup("<i>unknown</i>")
-    low, high = (text_of(column.kind, each) for each in (min(known), max(known)))
-    text = low if low == high else f"{low} to {high}"
-    picture = Markup(draw_spark(row.days, f"{column.title}: {text}"))  # noqa: S704 - it escapes
-    return Markup("{}<small>{}</small>").format(picture, text)
+def _range_text(row: Row, column: Column) -> str:
+    """From the lowest to the highest of the days; "" if all are unknown."""
+    found = [value for value in row.days if value is not None]
+    low, high = (fmt.text_of(column.kind, each(found)) if found else "" for each in (min, max))
+    return low if low == high else f"{low} to {high}"

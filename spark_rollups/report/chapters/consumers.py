@@ -1,17 +1,17 @@
-"""The chapters on consumers: lag, redelivery, loss, time by state, and abandoned messages."""
+"""The chapters on consumers, abandoned messages, right-sizing and configuration."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as fmt
-from spark_rollups.report.cell_values import (
-    Kind,
-)
-from spark_rollups.report.charts.figure_data import Name, ShareRow, Shares
-from spark_rollups.report.facts.assets import Assets, Mask, increase_by, known, limit_of
+from spark_rollups.report.chapters.tables import Cells, asset_table, chapter, table
+from spark_rollups.report.facts.assets import Floats, divided, increase_by, known, limit_of
 from spark_rollups.report.facts.consumers import (
     HEALTHY,
     ConsumerMonth,
@@ -21,227 +21,162 @@ from spark_rollups.report.facts.consumers import (
     with_abandoned_messages,
     worst_state,
 )
+from spark_rollups.report.facts.events import FailingCheck, failing_consumer_checks
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.model import Chapter, Column, Row, Table, sorted_rows
-from spark_rollups.report.table_rows import by_column, identity, rows_of
+from spark_rollups.report.facts.sizing import Sizing, reserved_unused
+from spark_rollups.report.figures import Figure, share_row
+from spark_rollups.report.formatting import Kind, Level
+from spark_rollups.report.model import Chapter, Column, Row, Table
 
 _SHOWN = 10
+_LEVELS = {"crit": Level.CRITICAL, "warn": Level.WARNING}
 
 
 def consumers_chapter(facts: Facts, month: ConsumerMonth) -> Chapter:
-    figures = [figure] if (figure := _figure(facts, month)).rows else []
-    return Chapter(
-        "consumers",
-        "Consumers",
-        tuple(_sentences(facts, month)),
-        (_table(facts, month), _verdict_table(facts, month), _condition_table(facts, month)),
-        tuple(figures),
-    )
-
-
-def _sentences(facts: Facts, month: ConsumerMonth) -> list[str]:
-    there = int(facts.consumers.now.seen.sum())
-    bad = int((month.not_well > 0.01).sum())
-    sentences = [f"{fmt.plural(there, 'consumer was seen', 'consumers were seen')}."]
-    if np.isnan(month.not_well[facts.consumers.now.seen]).all():
-        sentences.append("The time in each state is unknown: no verdict was recorded.")
-    else:
-        sentences.append(
-            f"{fmt.plural(bad, 'consumer was', 'consumers were')} not well for more than 1 % of the time."
-        )
-    losing = int((month.lost > 0).sum())
-    if losing:
-        sentences.append(
-            f"{fmt.plural(losing, 'consumer')} lost messages to retention: at least "
-            f"{fmt.count(float(np.nansum(month.lost)))}."
-        )
-    return sentences
+    now = facts.consumers.now
+    conditions = [
+        Row((*now.names[each.consumer], each.condition, each.seconds, known(each.share)))
+        for each in month.conditions
+    ]
+    return chapter(
+        facts, "consumers",
+        [_table(facts, month), _verdicts(facts, month), table(facts, "conditions", conditions)],
+        [_figure(facts, month)], facts.source_line(("states",)),
+        there=now.seen.sum(), known=not np.isnan(month.not_well[now.seen]).all(),
+        bad=(month.not_well > 0.01).sum(), losing=(month.lost > 0).sum(),
+        lost=float(np.nansum(month.lost)),
+    )  # fmt: skip
 
 
 def _table(facts: Facts, month: ConsumerMonth) -> Table:
     now = facts.consumers.now
-    columns = (
-        month.lag, month.lag_before, month.lag_day, month.lag_usual,
-        now.highest(c.CONSUMER_NUM_PENDING), now.last(c.CONSUMER_NUM_PENDING),
-        month.redelivery, month.redelivery_before, main_cause(month.causes),
-        _exactness(now), month.deliveries, month.lost, month.lost_before,
-        month.not_well, worst_state(month.verdicts),
-    )  # fmt: skip
-    rows = sorted_rows(rows_of(now, now.seen, columns), by_column(len(now.labels)))
-    rows = sorted_rows(rows, by_column(len(now.labels) + 11))
-    return Table(
-        "consumers",
-        "All consumers",
-        identity(now.labels),
-        _columns(facts),
-        rows,
-        note="Consumers that lost messages come first, then by lag. Lag is the age of the oldest unfinished "
-        "message.",
-        empty="No consumer was seen in this month.",
-    )
-
-
-def _columns(facts: Facts) -> tuple[Column, ...]:
-    before = facts.month.before.title
-    return (
-        Column("lag_seconds", "Worst lag", Kind.SECONDS),
-        Column("lag_seconds_before", "Month before", Kind.SECONDS, f"worst lag of {before}"),
-        Column("lag_day", "On", Kind.DAY, "the day of the worst lag"),
-        Column("lag_seconds_usual", "Usual lag", Kind.SECONDS, "median over days of the 95th percentile"),
-        Column("pending_peak", "Peak pending", Kind.COUNT, "highest num_pending"),
-        Column("pending", "Pending", Kind.COUNT, "num_pending at the end", shown=False),
-        Column(
-            "redelivery_ratio", "Redelivered", Kind.SHARE, "redeliveries as a share of deliveries",
-            line=facts.threshold(t.REDELIVERY_RATIO),
-        ),
-        Column("redelivery_ratio_before", "Month before", Kind.SHARE, f"redelivered in {before}"),
-        Column("redelivery_cause", "Cause", shown=False),
-        Column("redelivery_exact", "Counted", hint="exact, or a lower bound", shown=False),
-        Column("deliveries", "Deliveries", Kind.COUNT, shown=False),
-        Column("lost", "Lost", Kind.COUNT, "removed by limits before delivery", line=1),
-        Column("lost_before", "Lost before", Kind.COUNT, shown=False),
-        Column("not_well", "Not well", Kind.SHARE, "share of the time"),
-        Column("worst_state", "Mostly", hint="the longest state that is not well"),
+    return asset_table(
+        facts, "consumers", now, now.seen, ("lost", "lag_seconds"),
+        days=(c.CONSUMER_LAG_SECONDS, "max"),
+        lag_seconds=month.lag, lag_seconds_before=month.lag_before, lag_day=month.lag_day,
+        lag_seconds_usual=month.lag_usual, pending_peak=now.highest(c.CONSUMER_NUM_PENDING),
+        pending=now.last(c.CONSUMER_NUM_PENDING), redelivery_ratio=month.redelivery,
+        redelivery_ratio_before=month.redelivery_before, redelivery_cause=main_cause(month.causes),
+        # Exact only if it was exact all month.
+        redelivery_exact=words(now.lowest(c.CONSUMER_REDELIVERY_EXACT), "exact", "at least"),
+        deliveries=month.deliveries, lost=month.lost, lost_before=month.lost_before,
+        not_well=month.not_well, worst_state=worst_state(month.verdicts),
     )  # fmt: skip
 
 
-def _exactness(assets: Assets) -> list[str | None]:
-    """Exact only if it was exact all month."""
-    low = assets.lowest(c.CONSUMER_REDELIVERY_EXACT)
-    return [None if np.isnan(value) else "exact" if value >= 1 else "at least" for value in low]
+def words(values: Floats, yes: str, no: str) -> Cells:
+    """One word from 1 on, another below; None where unknown."""
+    return [None if math.isnan(each) else yes if each >= 1 else no for each in values.tolist()]
 
 
-def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
-    now = facts.consumers.now
-    shares = shares_of(month.verdicts)
+def _verdicts(facts: Facts, month: ConsumerMonth) -> Table:
+    now, shares = facts.consumers.now, shares_of(month.verdicts)
     before = not_well(month.verdicts_before)
-    columns = [month.not_well, before, *shares.T]
-    rows = rows_of(now, now.seen & ((month.not_well > 0) | (before > 0)), columns)
     held = np.asarray(month.verdicts[now.seen].any(axis=0))
-    return Table(
-        "verdicts",
-        "Share of time by state",
-        identity(now.labels),
-        (
-            Column("not_well", "Not well", Kind.SHARE),
-            Column("not_well_before", "Month before", Kind.SHARE),
-            *(
-                Column(_key(verdict), verdict.capitalize(), Kind.SHARE,
-                       shown=bool(held[index]))
-                for index, verdict in enumerate(c.VERDICTS)
-            ),
-        ),
-        sorted_rows(rows, by_column(len(now.labels))),
-        note="Without consumers that were always ok, idle or paused in both months.",
-        empty="All consumers were ok, idle or paused all the time."
-        if month.verdicts.any()
-        else "No verdict was recorded: the states are unknown.",
-    )  # fmt: skip
-
-
-def _condition_table(facts: Facts, month: ConsumerMonth) -> Table:
-    names = facts.consumers.now.names
-    return Table(
-        "conditions",
-        "How long conditions held",
-        identity(facts.consumers.now.labels),
-        (
-            Column("condition", "Condition"),
-            Column("seconds", "Held", Kind.SECONDS),
-            Column("share", "Share", Kind.SHARE, "of the time in which the consumer was watched"),
-        ),
-        [
-            Row((*names[each.consumer], each.condition, each.seconds, known(each.share)))
-            for each in month.conditions
+    found = asset_table(
+        facts, "verdicts", now, now.seen & ((month.not_well > 0) | (before > 0)), ("not_well",),
+        not_well=month.not_well, not_well_before=before,
+        more=[
+            (Column(_key(each), each.capitalize(), Kind.SHARE, shown=bool(held[index])), shares[:, index])
+            for index, each in enumerate(c.VERDICTS)
         ],
-        note="Several conditions may hold at once; the verdict names the gravest.",
-        empty="No condition held, or none was recorded.",
-    )
-
-
-def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
-    now = facts.consumers.now
-    known = np.flatnonzero(month.verdicts.any(axis=1) & (month.not_well > 0))
-    worst = known[np.argsort(-month.not_well[known], kind="stable")][:_SHOWN]
-    shares = shares_of(month.verdicts)
-    rows = tuple(
-        ShareRow(
-            Name(now.names[index][-1], facts.path(now.names[index][:-1])),
-            tuple(shares[index].tolist()),
-        )
-        for index in worst.tolist()
-    )
-    return Shares(
-        "Time by state",
-        f"The {len(rows)} consumers that were not well for the largest share of the month.",
-        tuple(c.VERDICTS),
-        tuple(f"verdict-{index}" for index in range(len(c.VERDICTS))),
-        tuple(index for index, verdict in enumerate(c.VERDICTS) if verdict in HEALTHY),
-        rows,
-    )
+    )  # fmt: skip
+    if month.verdicts.any():
+        return found
+    return replace(found, empty="No verdict was recorded: the states are unknown.")
 
 
 def _key(verdict: str) -> str:
     return "_".join(verdict.replace("/", "or").replace("-", " ").split())
 
 
-def abandoned_chapter(facts: Facts) -> Chapter:
-    mask = with_abandoned_messages(facts)
-    sentences = (_found(facts, mask), *_delivered_once(facts))
-    return Chapter("abandoned", "Abandoned messages", sentences, (_abandoned_table(facts, mask),))
-
-
-def _found(facts: Facts, mask: Mask) -> str:
-    now = facts.consumers.now
-    if mask.any():
-        left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)[mask]
-        return (
-            f"{fmt.plural(int(mask.sum()), 'consumer')} abandoned messages; at least "
-            f"{fmt.count(float(np.nansum(left)))} of them remained in their streams at the end. "
-            "The servers do not deliver them again."
+def _figure(facts: Facts, month: ConsumerMonth) -> Figure | None:
+    now, shares = facts.consumers.now, shares_of(month.verdicts)
+    bad = np.flatnonzero(month.verdicts.any(axis=1) & (month.not_well > 0))
+    worst = bad[np.argsort(-month.not_well[bad], kind="stable")][:_SHOWN].tolist()
+    if not worst:
+        return None
+    rows = (
+        share_row(
+            now.names[index][-1], facts.path(now.names[index][:-1]), shares[index].tolist(),
+            c.VERDICTS, HEALTHY,
         )
-    if now.has(c.CONSUMER_MAX_DELIVER) or now.has(c.CONSUMER_EXHAUSTED_MESSAGES):
-        return "No message reached max_deliver."
-    return "No consumer has a finite max_deliver, so no message can be abandoned."
-
-
-def _delivered_once(facts: Facts) -> list[str]:
-    """The servers do not count abandoned messages of consumers with max_deliver 1."""
-    once = int((facts.consumers.now.last(c.CONSUMER_MAX_DELIVER) == 1).sum())
-    if not once:
-        return []
-    return [
-        f"{fmt.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
-        "a message without an acknowledgement is abandoned, and only advisories report it."
-    ]
-
-
-def _abandoned_table(facts: Facts, mask: Mask) -> Table:
-    now, before = facts.consumers.now, facts.consumers.before
-    left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
-    captured = now.last(c.CONSUMER_DEAD_LETTER_CAPTURED)
-    deliver = now.last(c.CONSUMER_MAX_DELIVER)
-    columns = (
-        left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
-        now.highest(c.CONSUMER_EXHAUSTED_MESSAGES), now.increase(c.CONSUMER_EXHAUSTED),
-        now.increase(c.CONSUMER_NAKS), increase_by(facts.others["terms"].now, c.CONSUMER_TERMS, now),
-        limit_of(deliver, now.last(c.CONSUMER_UP)),
-        [None if np.isnan(value) else "yes" if value >= 1 else "no" for value in captured],
+        for index in worst
     )  # fmt: skip
-    return Table(
-        "abandoned",
-        "By consumer",
-        identity(now.labels),
-        (
-            Column("lying", "In the stream", Kind.COUNT, "at the end; a lower bound", line=1),
-            Column("lying_before", "Month before", Kind.COUNT),
-            Column("lying_peak", "Peak", Kind.COUNT, shown=False),
-            Column("exhausted", "Exhausted", Kind.COUNT, "in the month, from advisories"),
-            Column("naks", "Naks", Kind.COUNT, "from advisories"),
-            Column("terms", "Terms", Kind.COUNT, "from advisories", shown=False),
-            Column("max_deliver", "Max deliver", Kind.COUNT),
-            Column("dead_letters", "Captured", hint="a stream or subscriber gets the advisory"),
+    return Figure(
+        "shares", "Time by state",
+        f"The {len(worst)} consumers that were not well for the largest share of the month.",
+        tuple(rows),
+        legend=tuple(
+            (f"s-verdict-{index}", label)
+            for index, label in enumerate(c.VERDICTS)
+            if (shares[worst, index] > 0).any()
         ),
-        sorted_rows(rows_of(now, mask, columns), by_column(len(now.labels))),
-        empty="None.",
-    )
+    )  # fmt: skip
+
+
+def abandoned_chapter(facts: Facts) -> Chapter:
+    now, before = facts.consumers.now, facts.consumers.before
+    mask, left = with_abandoned_messages(facts), now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
+    deliver = now.last(c.CONSUMER_MAX_DELIVER)
+    found = asset_table(
+        facts, "abandoned", now, mask, ("lying",),
+        lying=left, lying_before=before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
+        lying_peak=now.highest(c.CONSUMER_EXHAUSTED_MESSAGES),
+        exhausted=now.increase(c.CONSUMER_EXHAUSTED), naks=now.increase(c.CONSUMER_NAKS),
+        terms=increase_by(facts.others["terms"].now, c.CONSUMER_TERMS, now),
+        max_deliver=limit_of(deliver, now.last(c.CONSUMER_UP)),
+        dead_letters=words(now.last(c.CONSUMER_DEAD_LETTER_CAPTURED), "yes", "no"),
+    )  # fmt: skip
+    return chapter(
+        facts, "abandoned", [found], consumers=mask.sum(), left=float(np.nansum(left[mask])),
+        limited=now.has(c.CONSUMER_MAX_DELIVER) or now.has(c.CONSUMER_EXHAUSTED_MESSAGES),
+        # The servers do not count abandoned messages of consumers with max_deliver 1.
+        once=(deliver == 1).sum(),
+    )  # fmt: skip
+
+
+def sizing_chapter(facts: Facts, sizing: Sizing) -> Chapter:
+    now, streams = facts.consumers.now, facts.streams.now
+    limit, used = reserved_unused(facts)
+    consumers = asset_table(
+        facts, "sizing_consumers", now,
+        now.seen & ~(np.isnan(sizing.peak) & np.isnan(sizing.slow_ack)), ("ack_pending_used",),
+        ack_pending_peak=sizing.peak, ack_pending_mean=now.mean(c.CONSUMER_NUM_ACK_PENDING),
+        max_ack_pending=sizing.limit, ack_pending_used=sizing.used,
+        ack_seconds_p99=[
+            "beyond the largest bucket" if math.isinf(each) else known(each)
+            for each in sizing.slow_ack.tolist()
+        ],
+        ack_wait_seconds=sizing.ack_wait, wasted=sizing.wasted,
+        ack_wait_used=np.where(np.isinf(sizing.ack_share), np.nan, sizing.ack_share),
+        wasted_ratio=divided(sizing.wasted, now.increase(c.CONSUMER_DELIVERIES)),
+    )  # fmt: skip
+    reserved = asset_table(
+        facts, "sizing_streams", streams, ~np.isnan(used), ("unused_bytes",),
+        bytes_peak=streams.highest(c.STREAM_BYTES), max_bytes=limit, used=used,
+        unused_bytes=np.maximum(limit * (1 - used), 0.0),
+    )  # fmt: skip
+    sampled = bool((~np.isnan(sizing.slow_ack)).any())
+    return chapter(facts, "right-sizing", [consumers, reserved], sampled=sampled)
+
+
+def configuration_chapter(facts: Facts, checks: Sequence[FailingCheck]) -> Chapter:
+    rows = [
+        Row(
+            (*each.name, each.check, each.severity, each.assets, each.state, each.since),
+            _LEVELS.get("" if each.state == "fixed" else each.severity, Level.NORMAL),
+        )
+        for each in checks
+    ]
+    by_consumer = [
+        Row((*name, check, severity), _LEVELS.get(severity, Level.NORMAL))
+        for name, check, severity in failing_consumer_checks(facts)
+    ]
+    more = table(facts, "configuration_consumers", by_consumer) if by_consumer else None
+    states = Counter(each.state for each in checks)
+    return chapter(
+        facts, "configuration", [table(facts, "configuration", rows), more],
+        checks=len({each.check for each in checks}), new=states["new"], open=states["open"],
+        fixed=states["fixed"],
+    )  # fmt: skip

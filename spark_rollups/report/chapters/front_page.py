@@ -11,20 +11,16 @@ from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
-from spark_rollups.report.cell_values import (
-    Level,
-)
 from spark_rollups.report.chapters.capacity import full_figure
-from spark_rollups.report.chapters.changed import compared, comparisons, is_better
+from spark_rollups.report.chapters.changed import comparisons, is_better, sentence_of
 from spark_rollups.report.chapters.data_quality import unknowns
 from spark_rollups.report.facts.assets import highest, total
-from spark_rollups.report.facts.consumers import (
-    ConsumerMonth,
-)
+from spark_rollups.report.facts.consumers import ConsumerMonth
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import discards_old, filling, stream_growth
 from spark_rollups.report.findings.finding import Finding
+from spark_rollups.report.formatting import Level
 from spark_rollups.report.model import FrontPage
 
 _UNKNOWN_SHOWN = 3
@@ -48,8 +44,11 @@ def front_page(
         sentences=tuple(_sentences(facts, month, actions)),
         full=full_figure(facts),
         comparisons=tuple(numbers),
-        worse=(*(compared(each) for each in worse if not (each.key == "lag" and slower)), *slower),
-        better=tuple(compared(each) for each in better),
+        worse=(
+            *(sentence_of(each) for each in worse if not (each.key == "lag" and slower)),
+            *slower,
+        ),
+        better=tuple(sentence_of(each) for each in better),
         unknown=tuple(sentence for _, sentence in unknowns(facts, month)[:_UNKNOWN_SHOWN]),
     )
 
@@ -73,7 +72,10 @@ def _due(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
     limits = _limits(facts, actions)
     if today:
         more = f", and {fmt.plural(len(today) - 1, 'more action')}" if len(today) > 1 else ""
-        return Level.CRITICAL, f"Due today: {_lower(today[0].what)}{more}. {fmt.capital(limits)}."
+        return (
+            Level.CRITICAL,
+            f"Due today: {fmt.lower_first(today[0].what)}{more}. {fmt.capital(limits)}.",
+        )
     if actions:
         number = fmt.plural(len(actions), "action")
         return (
@@ -87,10 +89,6 @@ def _due(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
 
 def _last(actions: Sequence[Action]) -> date:
     return max(each.by for each in actions if each.by is not None)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _limits(facts: Facts, actions: Sequence[Action]) -> str:

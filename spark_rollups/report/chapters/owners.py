@@ -1,9 +1,10 @@
-"""The chapter on owners: what each team has, and what it must do."""
+"""Owners: the chapter on what each has and must do, and the page of one owner."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -11,12 +12,14 @@ import numpy as np
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
-from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.chapters.tables import chapter, table
 from spark_rollups.report.facts.assets import Subject, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner
 from spark_rollups.report.facts.stores import stream_growth
-from spark_rollups.report.model import Chapter, Column, Row, Table
+from spark_rollups.report.formatting import Level
+from spark_rollups.report.model import Chapter, Report, Row, Table
+from spark_rollups.report.month import ReportError
 
 _NONE = "no owner set"
 
@@ -24,61 +27,82 @@ _NONE = "no owner set"
 def owners_chapter(
     facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Action]
 ) -> Chapter:
-    named = {owner.name for owner in owners.values() if owner.name}
-    without = sum(not owner.name for owner in owners.values())
-    sentences = [
-        f"{fmt.plural(len(named), 'owner')} of {fmt.plural(len(owners), 'stream or consumer', 'streams and consumers')}."
-    ]
-    if without:
-        sentences.append(
-            f"{fmt.plural(without, 'has', 'have')} no owner: set io.streamgauge.team in the metadata, or a rule in the "
-            "settings of the report."
-        )
-    return Chapter("owners", "Owners", tuple(sentences), (_table(facts, owners, actions),))
+    return chapter(
+        facts, "owners", [table(facts, "owners", _rows(facts, owners, actions))],
+        named=len({owner.name for owner in owners.values() if owner.name}), assets=len(owners),
+        without=sum(not owner.name for owner in owners.values()),
+    )  # fmt: skip
 
 
-def _table(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Action]) -> Table:
+def _rows(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Action]) -> list[Row]:
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for subject, owner in owners.items():
         counts[owner.name]["consumers" if subject.consumer else "streams"] += 1
-    now, growth = facts.streams.now, stream_growth(facts)[0]
+    now, growth = facts.streams.now, np.nan_to_num(stream_growth(facts)[0])
     size = now.at_end(c.STREAM_BYTES)
     for index in np.flatnonzero(~np.isnan(size)).tolist():
         owner = owners.get(subject_of(now, index), Owner())
         counts[owner.name]["bytes"] += float(size[index])
-        counts[owner.name]["growth"] += float(np.nan_to_num(growth[index]))
+        counts[owner.name]["growth"] += float(growth[index])
     due: dict[str, list[Action]] = defaultdict(list)
     for action in actions:
         due[action.owner.name].append(action)
     rows = [_row(facts, name, counts[name], due[name]) for name in {*counts, *due}]
-    rows.sort(key=lambda row: (-row.level, row.values[0] == _NONE, str(row.values[0])))
-    return Table(
-        "owners",
-        "What each owner has, and what is due",
-        (),
-        (
-            Column("owner", "Owner"),
-            Column("today", "Due today", Kind.COUNT),
-            Column("actions", "Actions", Kind.COUNT),
-            Column("next", "Next", Kind.DAY),
-            Column("streams", "Streams", Kind.COUNT),
-            Column("consumers", "Consumers", Kind.COUNT),
-            Column("bytes", "Size", Kind.BYTES, "one replica, at the end"),
-            Column("growth", "Growth", Kind.BYTES, f"within {facts.month.title}"),
-        ),
-        rows,
-        note="streamgauge report --owner NAME writes the page of one owner.",
-        empty="No stream or consumer was seen in this month.",
-    )
+    return sorted(rows, key=lambda row: (-row.level, row.values[0] == _NONE, str(row.values[0])))
 
 
 def _row(facts: Facts, name: str, counts: Mapping[str, float], due: Sequence[Action]) -> Row:
     today = sum(action.by is None for action in due)
     following: date | str = min((action.by or facts.as_of for action in due), default="")
+    held = (counts[key] for key in ("streams", "consumers", "bytes", "growth"))
     return Row(
-        (
-            name or _NONE, today, len(due), "today" if today else following, counts["streams"],
-            counts["consumers"], counts["bytes"], counts["growth"],
-        ),
+        (name or _NONE, today, len(due), "today" if today else following, *held),
         max((action.level for action in due), default=Level.NORMAL),
+    )
+
+
+def for_owner(report: Report, name: str) -> Report:
+    """Its actions, findings and assets. Raises ReportError if none belongs to this owner."""
+    known = {owner.name for owner in report.owners.values() if owner.name}
+    if name not in known:
+        names = fmt.listed(sorted(known), 20) or "not set"
+        raise ReportError(f"--owner {name}: unknown; owners are {names}")
+    own = {subject for subject, owner in report.owners.items() if owner.name == name}
+    actions = tuple(each for each in report.actions if each.owner.name == name)
+    today = sum(each.by is None for each in actions)
+    front = replace(
+        report.front,
+        headline=f"{fmt.plural(len(actions), 'action')} for {name}, {today} due today."
+        if actions
+        else f"Nothing needs attention of {name}.",
+        level=max((each.level for each in actions), default=Level.NORMAL),
+        sentences=(
+            f"{fmt.plural(len(own), 'stream or consumer', 'streams and consumers')} of {name}.",
+        ),
+        full=None,
+        comparisons=(),
+        worse=(),
+        better=(),
+    )
+    # Tables with rows of the owner; figures are of the whole system.
+    chapters = tuple(
+        replace(each, tables=tables, figures=(), sentences=())
+        for each in report.chapters
+        if (tables := tuple(filter(None, (_own_rows(found, own) for found in each.tables))))
+    )
+    findings = tuple(each for each in report.findings if each.subject in own)
+    return replace(
+        report, front=front, actions=actions, findings=findings, chapters=chapters, owner=name
     )  # fmt: skip
+
+
+def _own_rows(found: Table, own: set[Subject]) -> Table | None:
+    labels = [column.key for column in found.identity]
+    if "stream" not in labels:
+        return None
+    rows = [
+        row
+        for row in found.rows
+        if Subject(**dict(zip(labels, map(str, row.values), strict=False))) in own
+    ]
+    return replace(found, rows=rows) if rows else None

@@ -16,7 +16,7 @@ from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.publishing.gauges import Gauge
 from spark_rollups.publishing.publication import REPORT_FILE
 from spark_rollups.publishing.textfile import text_of
-from spark_rollups.report.charts.markup import clean
+from spark_rollups.report.formatting import clean
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError
 from spark_rollups.report.render import render

@@ -9,8 +9,8 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.delivery.retries import DeliveryError
+from spark_rollups.report.formatting import clean
 from spark_rollups.report.model import Report
 from spark_rollups.report.render import render
 from spark_rollups.report.settings import MailSettings

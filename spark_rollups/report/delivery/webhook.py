@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from spark_rollups.report.actions import Action
-from spark_rollups.report.charts.markup import clean
 from spark_rollups.report.delivery.mail import subject_of
 from spark_rollups.report.delivery.retries import DeliveryError
 from spark_rollups.report.export import action_values
+from spark_rollups.report.formatting import clean
 from spark_rollups.report.model import Report
 from spark_rollups.report.settings import WebhookSettings
 from streamgauge.serving.settings.loader import read_secret

@@ -187,11 +187,14 @@ class Subject:
     server: str = ""
 
     @property
+    def labels(self) -> Name:
+        """One for each label, "" where it has none."""
+        return (self.system, self.account, self.stream, self.consumer, self.server)
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """From the system down; the parent of a server is its system."""
-        return tuple(
-            filter(None, (self.system, self.account, self.stream, self.consumer, self.server))
-        )
+        return tuple(filter(None, self.labels))
 
     @property
     def name(self) -> str:

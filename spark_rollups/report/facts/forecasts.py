@@ -61,6 +61,15 @@ class Forecast:
         return (self.system, self.account, self.stream)
 
     @property
+    def identity(self) -> Name:
+        """In tables of limits."""
+        return (self.system, self.account if self.stream else "", self.name)
+
+    @property
+    def fill(self) -> float | None:
+        return self.level / self.limit if self.level is not None and self.limit else None
+
+    @property
     def key(self) -> tuple[str, ...]:
         return (self.metric, self.system, self.account, self.stream, self.server, self.limit_name)
 

@@ -16,6 +16,7 @@ from spark_rollups.report.facts.assets import (
     STREAM,
     SYSTEM,
     Assets,
+    Floats,
     Name,
     Source,
 )
@@ -165,6 +166,12 @@ class Facts:
     @property
     def is_whole(self) -> bool:
         return self.as_of == self.month.last or self.is_over
+
+    @property
+    def server_storage(self) -> tuple[Floats, Floats]:
+        """Used and maximum of each server, at the end."""
+        now, used = self.servers.now, c.SERVER_STORAGE_USED_BYTES
+        return now.at_end(used), now.limit(c.SERVER_STORAGE_MAX_BYTES, used)
 
     def path(self, parts: Sequence[str]) -> str:
         """The parents of an asset, joined by slashes; omits the system if there is only one."""

@@ -65,6 +65,11 @@ class Store:
     growth: Growth
 
     @property
+    def place(self) -> tuple[str, str]:
+        """System and storage."""
+        return (self.subject.system, self.storage)
+
+    @property
     def free(self) -> float:
         """What a stream can still reserve: the server refuses more."""
         return max(self.limit - max(self.used, self.reserved), 0.0)
@@ -198,9 +203,8 @@ def most_urgent_first(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """By date, then by outlook, then by fill."""
 
     def order(each: Forecast) -> tuple[date, int, float, str]:
-        fill = each.level / each.limit if each.level is not None and each.limit else 0.0
         when = each.likely or each.earliest or date.max
-        return (when, _ORDER.get(each.outlook, len(_ORDER)), -fill, each.name)
+        return (when, _ORDER.get(each.outlook, len(_ORDER)), -(each.fill or 0.0), each.name)
 
     return sorted(forecasts, key=order)
 

@@ -11,13 +11,13 @@ from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.cell_values import amount
 from spark_rollups.report.facts.assets import Assets, Subject, divided
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import Stores, discards_old, is_near
 from spark_rollups.report.findings.advice import stream_advice
 from spark_rollups.report.findings.finding import Finding, Severity, findings_of, make_finding
+from spark_rollups.report.formatting import amount
 
 # Act this long before the earliest date: orders, approvals and disks take time.
 _LEAD = timedelta(days=7)

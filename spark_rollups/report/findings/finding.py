@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from spark_rollups.report.cell_values import Kind, Level, Value, text_of
 from spark_rollups.report.facts.assets import Assets, Mask, Subject, known, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings.advice import Advice
-from spark_rollups.report.texts import template
+from spark_rollups.report.formatting import Kind, Level, Value, template, text_of
 
 
 class Severity(StrEnum):

@@ -14,7 +14,6 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.cell_values import Kind
 from spark_rollups.report.facts import consumers, events, servers, sizing
 from spark_rollups.report.facts.assets import Floats, Subject, known
 from spark_rollups.report.facts.monthly_facts import Facts
@@ -27,6 +26,7 @@ from spark_rollups.report.findings.finding import (
     findings_of,
     make_finding,
 )
+from spark_rollups.report.formatting import Kind
 
 _NOT_WELL_SHARE = 0.05  # of the time: a day and a half per month
 _WORSE_FACTOR = 2.0  # a lag that at least doubled is worse

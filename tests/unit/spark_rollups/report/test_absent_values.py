@@ -22,9 +22,9 @@ from support.rollups.report_month import (
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.cell_values import Level
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
 from spark_rollups.report.findings.finding import Finding, Severity
+from spark_rollups.report.formatting import Level
 from spark_rollups.report.model import Report
 
 GONE = {"account": "APP", "stream": "GONE"}

@@ -21,6 +21,7 @@ from support.rollups.report_month import MADE, MONTH, healthy, report_of, with_e
 from spark_rollups.filesystem import Root
 from spark_rollups.publishing.publication import last_report
 from spark_rollups.report.build import build_report
+from spark_rollups.report.chapters.owners import for_owner
 from spark_rollups.report.delivery import retries
 from spark_rollups.report.delivery.folder import write_index
 from spark_rollups.report.delivery.retries import DeliveryError, repeated
@@ -28,7 +29,6 @@ from spark_rollups.report.delivery.webhook import slack_message
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
-from spark_rollups.report.owner_page import for_owner
 from spark_rollups.report.settings import OwnerRule, ReportSettings
 
 SECRET: Final = "secret"

@@ -24,14 +24,13 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
-from spark_rollups.report.charts.figure_data import Fan, Name
-from spark_rollups.report.charts.markup import clean, escaped
-from spark_rollups.report.charts.svg import draw_fan
 from spark_rollups.report.export import csv_files, json_text
 from spark_rollups.report.facts.forecasts import ExpectedLevel
+from spark_rollups.report.figures import Fan, Figure
+from spark_rollups.report.formatting import clean
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Column, Report, Row, Table
-from spark_rollups.report.render import html_report
+from spark_rollups.report.render import figure_html, html_report
 from spark_rollups.report.settings import OwnerRule, ReportSettings
 from spark_rollups.rollup.tables.reader import open_rollups
 
@@ -98,7 +97,6 @@ def test_hostile_names_stand_on_the_page_as_text(bad: Report) -> None:
 
 def test_unseen_characters_become_visible() -> None:
     assert clean("a\u202eb\x07c\ud800") == "a\ufffdb\ufffdc\ufffd"
-    assert escaped('<a href="x">\'') == "&lt;a href=&quot;x&quot;&gt;&#x27;"
     assert clean("Größe 日本 ✓\ttab") == "Größe 日本 ✓\ttab"
 
 
@@ -202,7 +200,8 @@ def test_a_report_of_the_same_month_is_the_same_text() -> None:
 def fan(limit: float | None) -> str:
     days = tuple((date(2026, 11, day), float(day)) for day in (1, 2, 3, 7, 8))
     ahead = (ExpectedLevel(date(2026, 12, 8), 9.0, 10.0, 12.0),)
-    return draw_fan(Fan(Name("S"), "soon", days, ahead, limit, is_bytes=False))
+    drawn = Fan("S", "", "soon", days, ahead, limit, is_bytes=False)
+    return figure_html(Figure("fans", "", "", fans=(drawn,)))
 
 
 def test_a_gap_breaks_the_line() -> None:

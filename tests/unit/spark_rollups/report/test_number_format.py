@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.cell_values import Kind, Measured, Value, plain_of, text_of
+from spark_rollups.report.formatting import Kind, Measured, Value, plain_of, text_of
 from spark_rollups.report.month import Month, ReportError, parse_month
 
 

@@ -18,9 +18,9 @@ from support.rollups.report_month import (
 )
 
 from exporter import catalog as c
-from spark_rollups.report.charts.figure_data import Bar, Bars
-from spark_rollups.report.charts.svg import draw_bars, draw_spark, every_nth
+from spark_rollups.report.figures import Bar, Figure, every_nth, spark_lines
 from spark_rollups.report.model import Report
+from spark_rollups.report.render import figure_html
 
 
 def chapter_text(report: Report) -> str:
@@ -97,19 +97,19 @@ def test_without_earlier_forecasts_the_scoreboard_says_so() -> None:
 @pytest.mark.parametrize(("labels", "every"), [(1, 1), (7, 1), (8, 2), (13, 2), (31, 5)])
 def test_labels_are_thinned_so_that_they_do_not_overlap(labels: int, every: int) -> None:
     assert every_nth(labels, 320) == every
-    bars = Bars("B", "", tuple(Bar(f"l{n}", float(n), str(n)) for n in range(labels)))
-    picture = draw_bars(bars)
+    bars = tuple(Bar(f"l{n}", float(n), str(n)) for n in range(labels))
+    picture = figure_html(Figure("bars", "B", "", bars=bars))
     shown = -(-labels // every)
     assert picture.count("<text") == 2 * shown
     assert f">l{labels - 1}</text>" in picture
 
 
 def test_a_sparkline_breaks_at_days_without_data_and_stays_inside() -> None:
-    picture = draw_spark([1.0, 2.0, None, 3.0, None, 2.0, 1.0], "size: 1 to 3")
-    assert picture.count("<polyline") == 2
-    assert picture.count("<circle") == 1
-    assert 'aria-label="size: 1 to 3"' in picture
-    assert draw_spark([None, None], "x") == ""
+    lines = spark_lines([1.0, 2.0, None, 3.0, None, 2.0, 1.0])
+    assert [len(line) for line in lines] == [2, 1, 2]
+    points = [point.split(",") for line in lines for point in line]
+    assert all(0 <= float(x) <= 96 and 0 <= float(y) <= 22 for x, y in points)
+    assert spark_lines([None, None]) == []
 
 
 def test_rows_of_streams_have_the_days_of_the_month() -> None:
@@ -120,7 +120,7 @@ def test_rows_of_streams_have_the_days_of_the_month() -> None:
 
 def test_labels_of_thirteen_bars_stay_inside_the_picture_and_apart() -> None:
     bars = tuple(Bar(f"Nov {n}", n + 1.0, f"{430 + n} GiB") for n in range(13))
-    picture = draw_bars(Bars("Size", "", bars))
+    picture = figure_html(Figure("bars", "Size", "", bars=bars))
     width = 40  # of "438 GiB" in the font of the bars
     shift = {"start": 0.0, "middle": width / 2, "end": width}
     spots = re.findall(r'<text class="value" x="([0-9.]+)" text-anchor="(\w+)"', picture)
