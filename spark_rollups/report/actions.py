@@ -18,7 +18,6 @@ from spark_rollups.report.facts.owners import Owner, Owners
 from spark_rollups.report.facts.stores import Store, Stores
 from spark_rollups.report.findings.finding import LEVELS, Finding, Severity, by_urgency
 from spark_rollups.report.formatting import Level
-from spark_rollups.report.scenarios import full_text
 
 _TOGETHER = timedelta(days=14)  # servers that fill within this time have one cause
 _DRIVES = 0.5  # a stream that is this share of its account's growth is the cause
@@ -285,7 +284,7 @@ def _expected(context: _Context, store: Store) -> str:
     need = f"; for half a year it needs {fmt.bytes_text(more)} more" if more else ""
     return (
         f"Server {store.subject.server}: {fmt.bytes_text(store.used)} of {fmt.bytes_text(store.limit)}, "
-        f"full {full_text(store, day)}{need}."
+        f"full {store.full_text(day)}{need}."
     )
 
 

@@ -32,6 +32,7 @@ from spark_rollups.report.facts.coverage import request_gaps
 from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
 from spark_rollups.report.facts.owners import owned_assets, owners_of
+from spark_rollups.report.facts.scenarios import scenarios_of
 from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.stores import stores_of
@@ -51,7 +52,6 @@ from spark_rollups.report.findings.rules import (
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
 from spark_rollups.report.progress import Progress, silent
-from spark_rollups.report.scenarios import scenarios_of
 from spark_rollups.report.settings import ReportSettings
 
 

@@ -14,11 +14,11 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.chapters.tables import chapter, table
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.scenarios import Scenario, Scenarios
 from spark_rollups.report.facts.stores import URGENT, discards_old, is_near, most_urgent_first
 from spark_rollups.report.figures import Fan, Figure, TimeScale, range_row
 from spark_rollups.report.formatting import Level, Value, amount, amount_text
 from spark_rollups.report.model import Chapter, Row
-from spark_rollups.report.scenarios import Scenario, Scenarios
 
 _FAN_LIMIT = 6  # figures of single limits
 _RANGE_LIMIT = 8  # rows of the figure on the first page

@@ -13,6 +13,7 @@ from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Assets, Floats, Name, Subject, subject_of
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
@@ -85,6 +86,11 @@ class Store:
         full = np.flatnonzero(level >= self.limit)
         return as_of + timedelta(days=int(full[0])) if len(full) else None
 
+    def full_text(self, day: date | None) -> str:
+        if day is not None:
+            return f"around {fmt.day(day)}"
+        return "not within a year" if self.growth.is_known else "on an unknown date"
+
 
 @dataclass(frozen=True, slots=True)
 class Stores:
@@ -92,28 +98,23 @@ class Stores:
     accounts: tuple[Store, ...]
     placed: Mapping[Name, frozenset[str]]  # servers by stream
     replicas: Mapping[Name, int]
+    info: Mapping[Name, Mapping[str, str]]  # labels by stream
 
-    def of_stream(self, stream: Name, storage: str) -> list[Store]:
+    def storage(self, stream: Name) -> str:
+        return self.info.get(stream, {}).get("storage") or "file"
+
+    def of_stream(self, stream: Name) -> list[Store]:
         """The servers and the account that hold a stream."""
-        system, account, _ = stream
-        servers = self.placed.get(stream, frozenset())
+        place, servers = (stream[0], self.storage(stream)), self.placed.get(stream, frozenset())
         return [
-            store
-            for store in (*self.servers, *self.accounts)
-            if store.storage == storage and store.subject.system == system
-            and (store.subject.server in servers if store.subject.server else store.subject.account == account)
+            *(each for each in self.servers if each.place == place and each.subject.server in servers),
+            *(each for each in self.accounts if each.place == place and each.subject.account == stream[1]),
         ]  # fmt: skip
 
-    def elsewhere(self, stream: Name, storage: str) -> list[Store]:
+    def elsewhere(self, stream: Name) -> list[Store]:
         """Servers of the system without the stream."""
-        servers = self.placed.get(stream, frozenset())
-        return [
-            store
-            for store in self.servers
-            if store.storage == storage
-            and store.subject.system == stream[0]
-            and store.subject.server not in servers
-        ]
+        place, held = (stream[0], self.storage(stream)), self.of_stream(stream)
+        return [each for each in self.servers if each.place == place and each not in held]
 
     def copies(self, store: Store, stream: Name) -> int:
         """How often the store counts a byte of the stream: an account counts all replicas."""
@@ -121,18 +122,19 @@ class Stores:
 
 
 def stores_of(facts: Facts) -> Stores:
-    forecasts: dict[tuple[str, ...], Forecast] = {(each.metric, each.system, each.account, each.server, each.tier): each
-                 for each in facts.forecasts if not each.stream}  # fmt: skip
-    replicas = facts.streams.now.last(c.STREAM_REPLICAS)
+    forecasts = {
+        (each.metric, each.system, each.account, each.server, each.tier): each
+        for each in facts.forecasts
+        if not each.stream
+    }
+    streams = facts.streams.now
+    replicas = zip(streams.names, streams.last(c.STREAM_REPLICAS).tolist(), strict=True)
     return Stores(
         tuple(_stores(facts.servers.now, _SERVER, forecasts)),
         tuple(_stores(facts.accounts.now, _ACCOUNT, forecasts)),
         _placed(facts),
-        {
-            name: int(number)
-            for name, number in zip(facts.streams.now.names, replicas.tolist(), strict=True)
-            if not math.isnan(number)
-        },
+        {name: int(number) for name, number in replicas if not math.isnan(number)},
+        facts.stream_info,
     )
 
 
@@ -144,27 +146,25 @@ def _stores(
     found = []
     for storage, (level, reserved, limit) in metrics.items():
         used, most = assets.at_end(level), assets.limit(limit, level)
-        held: Floats = np.nan_to_num(assets.at_end(reserved))
+        held = np.nan_to_num(assets.at_end(reserved))
         for index in np.flatnonzero(~np.isnan(used) & (most > 0)).tolist():
-            subject = subject_of(assets, index)
-            tier = dict(zip(assets.labels, assets.names[index], strict=True)).get("tier", "")
+            subject, size = subject_of(assets, index), float(used[index])
+            tier = (
+                assets.names[index][assets.labels.index("tier")] if "tier" in assets.labels else ""
+            )
             key = (level.name, subject.system, subject.account, subject.server, tier)
-            growth = growth_of(float(used[index]), forecasts.get(key))
-            found.append(
-                Store(subject, storage, float(used[index]), float(held[index]), float(most[index]), growth)
-            )  # fmt: skip
+            growth = growth_of(size, forecasts.get(key))
+            store = Store(subject, storage, size, float(held[index]), float(most[index]), growth)
+            found.append(store)
     return found
 
 
 def growth_of(level: float, forecast: Forecast | None) -> Growth:
     """Without a forecast the level stays: what is unknown is said where the table is."""
-    ahead = () if forecast is None else forecast.ahead
-    return Growth(
-        (
-            (0, level),
-            *(((each.day - forecast.as_of).days, each.middle) for each in ahead if forecast),
-        )
-    )
+    if forecast is None:
+        return Growth(((0, level),))
+    ahead = (((each.day - forecast.as_of).days, each.middle) for each in forecast.ahead)
+    return Growth(((0, level), *ahead))
 
 
 def _placed(facts: Facts) -> dict[Name, frozenset[str]]:
@@ -189,8 +189,8 @@ _ORDER = {outlook.value: index for index, outlook in enumerate(Outlook)}
 
 def discards_old(facts: Facts, forecast: Forecast) -> bool:
     """Whether the stream has discard policy old: then it is full by design."""
-    name = (forecast.system, forecast.account, forecast.stream)
-    return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
+    info = facts.stream_info.get(forecast.asset, {})
+    return bool(forecast.stream) and info.get("discard") == "old"
 
 
 def is_near(facts: Facts, forecast: Forecast) -> bool:
@@ -220,6 +220,6 @@ def filling(facts: Facts) -> list[Forecast]:
 
 def stream_growth(facts: Facts) -> tuple[Floats, Floats]:
     """Bytes by which each stream grew in this month and in the month before."""
-    both = (facts.streams.now, facts.streams.before)
-    now, before = (assets.at_end(c.STREAM_BYTES) - assets.first(c.STREAM_BYTES) for assets in both)
-    return now, before
+    now, before = facts.streams.now, facts.streams.before
+    metric = c.STREAM_BYTES
+    return now.at_end(metric) - now.first(metric), before.at_end(metric) - before.first(metric)

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Name
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.stores import Stores
-from spark_rollups.report.scenarios import (
-    Raise,
-    Retention,
-    check_age,
-    check_raise,
-    holder_sentence,
-)
+from spark_rollups.report.facts.stores import Growth, Store, Stores
 
-_ROUND = 1 << 30
-_MORE = (
-    1.25  # above the highest expected level, so that the next report does not repeat the finding
-)
+_DAY = 86_400.0
+_GIB, _MIB = 1 << 30, 1 << 20
+_MORE = 1.25  # above the highest expected level, so that the next report does not repeat it
+_AIM = 0.8  # a shorter retention leaves a fifth of the limit free
 _LEAST_AGE = 3600.0  # a shorter retention is no advice
 
 
@@ -36,107 +30,186 @@ class Advice:
     fits: bool = True  # False: the raise alone would overfill a server or an account
 
 
+class _Holder(NamedTuple):
+    """A server or an account that would hold a raise."""
+
+    store: Store
+    needed: float  # bytes that the raise reserves there
+    full: date | None  # with the raise; None: not within a year, or unknown
+
+    @property
+    def holds(self) -> bool:
+        return self.needed <= self.store.free
+
+    @property
+    def sentence(self) -> str:
+        store = self.store
+        what = f"{'Server' if store.subject.server else 'Account'} {store.subject.name}"
+        free = f"{fmt.bytes_text(store.free)} of {fmt.bytes_text(store.limit)} free to reserve"
+        if not self.holds:
+            return f"{what} does not hold it: {fmt.bytes_text(self.needed)} needed, {free}."
+        return f"{what} holds it ({free}) and would then be full {store.full_text(self.full)}."
+
+
 def wanted_limit(each: Forecast) -> int:
     """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
-    highest = max((ahead.high for ahead in each.ahead), default=each.limit or 0.0)
+    highest = max((ahead.high for ahead in each.ahead), default=0.0)
     needed = max(highest, each.limit or 0.0) * _MORE
     if each.is_bytes:
-        step = _ROUND if needed >= _ROUND else 1 << 20
-        return math.ceil(needed / step) * step
-    digits: int = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-    return math.ceil(needed / digits) * digits
+        step = _GIB if needed >= _GIB else _MIB
+    else:
+        step = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    return math.ceil(needed / step) * step
 
 
 def stream_advice(facts: Facts, stores: Stores, each: Forecast) -> Advice:
-    wanted, stream = wanted_limit(each), shlex.quote(each.stream)
+    wanted, quoted = wanted_limit(each), shlex.quote(each.stream)
     if not each.is_bytes:
         return Advice(
             f"Raise max_msgs of stream {each.stream} to {fmt.count(wanted)}",
-            (
-                "A limit of messages reserves no storage; its bytes count against servers and account.",
-            ),
-            (f"nats stream edit {stream} --max-msgs {wanted} --dry-run",),
-        )
-    found = check_raise(facts, stores, each, wanted)
+            ("A limit of messages reserves no storage; its bytes count against servers and account.",),
+            (f"nats stream edit {quoted} --max-msgs {wanted} --dry-run",),
+        )  # fmt: skip
+    added = max(wanted - (each.limit or 0.0), 0.0)
+    holders = [
+        _Holder(store, added * stores.copies(store, each.asset), store.full_on(each.as_of))
+        for store in stores.of_stream(each.asset)
+    ]
+    checked = [holder.sentence for holder in holders] or [
+        "Servers and account of this stream are unknown: check their free storage first."
+    ]
+    raising = f"nats stream edit {quoted} --max-bytes {wanted} --dry-run"
+    if all(holder.holds for holder in holders):
+        what = f"Raise max_bytes of stream {each.stream} to {fmt.bytes_text(wanted)}"
+        return Advice(what, tuple(checked), (raising,))
     size = fmt.bytes_text(wanted)
-    raising = f"nats stream edit {stream} --max-bytes {wanted} --dry-run"
-    if found.fits:
-        what = f"Raise max_bytes of stream {each.stream} to {size}"
-        return Advice(what, tuple(found.sentences), (raising,))
-    return _without_space(each, found, stream, raising)
+    checked.insert(0, f"Do not raise max_bytes to {size}: it does not fit.")
+    what, more, commands = _instead(facts, stores, each, size, added, holders, raising)
+    return Advice(what, (*checked, *filter(None, more)), commands, fits=False)
 
 
-def _without_space(each: Forecast, found: Raise, stream: str, raising: str) -> Advice:
-    size = fmt.bytes_text(found.wanted)
-    blocked = [holder.store.subject for holder in found.holders if not holder.holds]
-    servers = [subject.server for subject in blocked if subject.server]
-    checked = [f"Do not raise max_bytes to {size}: it does not fit.", *found.sentences]
-    if found.can_move and found.replicas > 1:
-        others = fmt.listed(found.elsewhere)
-        checked.append(f"Free servers: {others}. Wait until each new replica is current.")
-        commands = [
-            f"nats stream cluster peer-remove {stream} {shlex.quote(each)}" for each in servers
-        ]
-        what = f"Move stream {each.stream} from {fmt.listed(servers)} to {others}, then raise max_bytes to {size}"
-        return Advice(what, tuple(checked), (*commands, raising), fits=False)
-    if found.retention is not None and found.retention.max_age >= _LEAST_AGE:
-        checked += [_lost(found.retention), _one_more(servers)]
-        hours = _whole_hours(found.retention.max_age)
-        what = (
-            f"Set max_age of stream {each.stream} to {fmt.span(hours * 3600)}, or add storage first"
+def _instead(
+    facts: Facts, stores: Stores, each: Forecast, size: str, added: float,
+    holders: list[_Holder], raising: str,
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+    """Move it, keep less, or add a server: what, what was checked, commands."""
+    blocked = [holder.store.subject for holder in holders if not holder.holds]
+    servers, quoted = [each.server for each in blocked if each.server], shlex.quote(each.stream)
+    moved = (each.level or 0.0) + added
+    free = [store.subject.server for store in stores.elsewhere(each.asset) if store.free >= moved]
+    replicated = stores.replicas.get(each.asset, 1) > 1
+    if replicated and len(servers) == len(blocked) and len(free) >= len(servers):
+        gone, others = fmt.listed(servers), fmt.listed(free)
+        move = f"nats stream cluster peer-remove {quoted}"
+        return (
+            f"Move stream {each.stream} from {gone} to {others}, then raise max_bytes to {size}",
+            (f"Free servers: {others}. Wait until each new replica is current.",),
+            (*(f"{move} {shlex.quote(server)}" for server in servers), raising),
         )
-        commands = [f"nats stream edit {stream} --max-age {hours}h --dry-run"]
-        return Advice(what, tuple(filter(None, checked)), tuple(commands), fits=False)
+    one_more = (
+        f"Or one server more, like {servers[0]}, and move the stream there." if servers else ""
+    )
+    if shorter := _shorter(facts, each):
+        hours, lost = shorter
+        return (
+            f"Set max_age of stream {each.stream} to {fmt.span(hours * 3600)}, or add storage first",
+            (lost, one_more), (f"nats stream edit {quoted} --max-age {hours}h --dry-run",),
+        )  # fmt: skip
+    what = f"Raise the limit of account {blocked[0].account}, then max_bytes of stream {each.stream} to {size}"
     if servers:
         what = f"Add a server before you raise max_bytes of stream {each.stream} to {size}"
-        checked.append(_one_more(servers))
-    else:
-        account = blocked[0].account
-        what = f"Raise the limit of account {account}, then max_bytes of stream {each.stream} to {size}"
-    checked.append("Its retention cannot be shortened without losing unprocessed messages: let its "
-                   "consumers finish.")  # fmt: skip
-    commands = ["nats server report jetstream", f"nats consumer report {stream}"]
-    return Advice(what, tuple(filter(None, checked)), tuple(commands), fits=False)
+    finish = (
+        "Its retention cannot be shortened without losing unprocessed messages: let its consumers "
+        "finish."
+    )
+    commands = ("nats server report jetstream", f"nats consumer report {quoted}")
+    return what, (one_more, finish), commands
+
+
+def _shorter(facts: Facts, each: Forecast) -> tuple[int, str] | None:
+    """A max_age in hours that keeps the stream below its limit, and what it removes.
+
+    None for work queues and interest streams: there age removes unprocessed messages.
+    """
+    info, per_day = facts.stream_info.get(each.asset, {}), _bytes_per_day(facts, each.asset)
+    size = each.level or 0.0
+    if info.get("retention", "limits") != "limits" or not per_day or not each.limit or size <= 0:
+        return None
+    wanted, kept = _AIM * each.limit / per_day * _DAY, size / per_day * _DAY
+    if wanted < _LEAST_AGE:
+        return None
+    now = facts.streams.now
+    messages = float(now.at_end(c.STREAM_MESSAGES)[now.positions[each.asset]])
+    removed = max(1 - wanted / kept, 0.0)
+    text = "the shorter max_age removes"
+    lost = f": {text} nothing now."
+    if removed > 0:
+        number = fmt.count(round(messages * removed))
+        lost = f"; {text} about {fmt.bytes_text(size * removed)} ({number} messages) at once."
+    return _whole_hours(wanted), f"It keeps about {fmt.span(kept)} today{lost}"
+
+
+def _bytes_per_day(facts: Facts, stream: Name) -> float | None:
+    """What the stream stores in a day with data, from the mean size of its messages."""
+    now = facts.streams.now
+    index = now.position(stream)
+    if index is None:
+        return None
+    size, messages, stored, days = (
+        float(column[index])
+        for column in (
+            now.at_end(c.STREAM_BYTES), now.at_end(c.STREAM_MESSAGES),
+            now.increase(c.STREAM_STORED_MESSAGES), now.days_with_data(c.STREAM_STORED_MESSAGES),
+        )
+    )  # fmt: skip
+    known = size > 0 and messages > 0 and stored > 0 and days > 0
+    return size / messages * stored / days if known else None
 
 
 def age_advice(facts: Facts, stores: Stores, stream: Name, lag: float) -> Advice | None:
     """Longer retention than the worst lag, if it fits; None without max_age or a known lag."""
     now = facts.streams.now
     index = now.position(stream)
-    ages = now.at_end(c.STREAM_MAX_AGE_SECONDS)
-    if index is None or not ages[index] > 0 or not lag > 0:
+    if index is None or not lag > 0:
         return None
-    hours = _whole_hours(max(lag * _MORE, float(ages[index]) * _MORE))
-    holders = check_age(facts, stores, stream, hours * 3600)
-    checked = [holder_sentence(holder) for holder in holders]
+    age = float(now.at_end(c.STREAM_MAX_AGE_SECONDS)[index])
+    if not age > 0:
+        return None
+    hours = _whole_hours(max(lag, age) * _MORE)
+    longer = fmt.span(hours * 3600)
+    holders = _holders_of_age(facts, stores, stream, index, hours * 3600)
+    checked = tuple(holder.sentence for holder in holders)
     if not all(holder.holds for holder in holders):
         return Advice(
             f"Make the consumer faster: {stream[2]} cannot keep messages longer",
-            (f"Do not raise max_age to {fmt.span(hours * 3600)}: it does not fit.", *checked),
+            (f"Do not raise max_age to {longer}: it does not fit.", *checked),
             fits=False,
         )
     return Advice(
-        f"Raise max_age of stream {stream[2]} to {fmt.span(hours * 3600)}, and make the consumer faster",
-        tuple(checked),
+        f"Raise max_age of stream {stream[2]} to {longer}, and make the consumer faster",
+        checked,
         (f"nats stream edit {shlex.quote(stream[2])} --max-age {hours}h --dry-run",),
     )
+
+
+def _holders_of_age(
+    facts: Facts, stores: Stores, stream: Name, index: int, max_age: float
+) -> list[_Holder]:
+    """The storage that a longer max_age uses; empty if the bytes of a day are unknown."""
+    now, per_day = facts.streams.now, _bytes_per_day(facts, stream)
+    if per_day is None:
+        return []
+    limit = float(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)[index])
+    wanted = min(per_day * max_age / _DAY, limit if limit > 0 else math.inf)
+    added = max(wanted - float(now.at_end(c.STREAM_BYTES)[index]), 0.0)
+    as_of, found = facts.forecasts_as_of or facts.as_of, []
+    for store in stores.of_stream(stream):
+        needed = added * stores.copies(store, stream)
+        found.append(_Holder(store, needed, store.full_on(as_of, 1.0, (Growth(((0, needed),)),))))
+    return found
 
 
 def _whole_hours(seconds: float) -> int:
     """Whole days from three days on."""
     hours = max(math.floor(seconds / 3600), 1)
     return hours // 24 * 24 if hours >= 72 else hours
-
-
-def _lost(retention: Retention) -> str:
-    kept = f"It keeps about {fmt.span(retention.kept_now)} today"
-    if retention.lost_bytes <= 0:
-        return f"{kept}: the shorter max_age removes nothing now."
-    return (
-        f"{kept}; the shorter max_age removes about {fmt.bytes_text(retention.lost_bytes)} "
-        f"({fmt.count(round(retention.lost_messages))} messages) at once."
-    )
-
-
-def _one_more(servers: Sequence[str]) -> str:
-    return f"Or one server more, like {servers[0]}, and move the stream there." if servers else ""
