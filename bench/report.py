@@ -1,6 +1,7 @@
 """CPU, wall and memory of `streamgauge report` on generated rollups of a large system.
 
-`python -m bench report --consumers 5000`: two months; two of five consumers have a stream of their own.
+`python -m bench report --consumers 5000`: two months (`--months 1` for one); two of five consumers have a stream
+of their own.
 Every consumer has little headroom, so each has a finding; a third has another fault too.
 """
 
@@ -34,7 +35,7 @@ from spark_rollups.rollup.tables.schemas import (
 )
 from streamgauge.rollup_format import ROLLUP_FORMAT
 
-_FIRST, _DAYS = date(2026, 10, 1), 61
+_FIRST, _LAST = date(2026, 10, 1), date(2026, 11, 30)
 _GIB = 2.0**30
 _EPOCH = date(1970, 1, 1)
 _FAULTS = 18  # consumer n has fault n % 18; most numbers are none
@@ -60,21 +61,22 @@ class _Assets:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__)
     parser.add_argument("--consumers", type=int, default=5000)
+    parser.add_argument("--months", type=int, choices=(1, 2), default=2)
     parser.add_argument("--keep", type=Path, help="folder for the rollups; kept and reused")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         large = words.keep or Path(scratch, "rollups")
         if not (large / "forecasts").exists():
-            generate(large, words.consumers)
+            generate(large, words.consumers, words.months)
         measure(large, "2026-11", Path(scratch, "out"))
 
 
-def generate(folder: Path, consumers: int) -> None:
+def generate(folder: Path, consumers: int, months: int = 2) -> None:
     streams = max(consumers * 2 // 5, 1)
     rows = 0
     for name in DAY_TABLES:
         _write(folder, name, TABLES[name].empty_table(), "")
-    for number in range(_DAYS):
+    for number in range(0 if months == 2 else 31, (_LAST - _FIRST).days + 1):
         day = _FIRST + timedelta(days=number)
         daily = pa.concat_tables(_daily(consumers, streams, number, day)).sort_by("metric")
         rows += daily.num_rows
@@ -84,7 +86,7 @@ def generate(folder: Path, consumers: int) -> None:
     versions = {name: DeltaTable(folder / name).version() for name in DAY_TABLES if name != "daily"}
     note = note_text(format=ROLLUP_FORMAT, tables=versions, written=int(time.time() * 1000))
     _write(folder, "daily", TABLES["daily"].empty_table(), note)
-    ends = [date(2026, 10, 31), date(2026, 11, 30)]
+    ends = [date(2026, 10, 31), _LAST][2 - months :]
     note = note_text(format=ROLLUP_FORMAT, days=[day.isoformat() for day in ends])
     _write(folder, "trends", TABLES["trends"].empty_table(), note)
     forecasts = pa.concat_tables([_forecasts(streams, day) for day in ends])
@@ -195,7 +197,7 @@ def _forecasts(streams: int, day: date) -> Any:
         **_streams(streams).columns, "as_of": day, "subject": "stream", "metric": c.STREAM_BYTES.name,
         "limit_metric": c.STREAM_MAX_BYTES.name, "limit_name": "bytes", "level": size, "limit": 40 * _GIB,
         "outlook": pa.array(np.where(soon, "act", "not before").tolist()), "earliest": likely, "likely": likely,
-        "model": "linear increments", "growth_per_day": 0.1 * _GIB, "days": _DAYS, "dropped": 0, **ahead,
+        "model": "linear increments", "growth_per_day": 0.1 * _GIB, "days": 61, "dropped": 0, **ahead,
     }  # fmt: skip
     return _filled("forecasts", columns, streams)
 

@@ -50,8 +50,7 @@ from spark_rollups.report.findings.rules import (
     server_findings,
 )
 from spark_rollups.report.model import Report
-from spark_rollups.report.month import Month
-from spark_rollups.report.progress import Progress, silent
+from spark_rollups.report.month import Month, Progress, silent
 from spark_rollups.report.settings import ReportSettings
 
 

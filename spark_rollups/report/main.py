@@ -21,8 +21,7 @@ from spark_rollups.report.delivery.send import Delivery, prepared
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.formatting import clean
 from spark_rollups.report.model import Report
-from spark_rollups.report.month import ReportError, parse_month
-from spark_rollups.report.progress import progress_lines
+from spark_rollups.report.month import ReportError, parse_month, progress_lines
 from spark_rollups.report.settings import read_settings
 from spark_rollups.rollup.tables.reader import open_rollups
 from streamgauge.serving.settings.loader import SettingsError

@@ -1,12 +1,16 @@
-"""A calendar month in UTC."""
+"""The month of a report (a calendar month in UTC), its error, and its progress lines."""
 
 from __future__ import annotations
 
 import calendar
 import re
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+Progress = Callable[[str], None]
 _PATTERN = re.compile(r"(\d{4})-(\d{2})")
 
 
@@ -52,3 +56,18 @@ def parse_month(text: str, today: date) -> Month:
     if found is None or not 1 <= int(found[2]) <= 12 or int(found[1]) < 1970:
         raise ReportError(f"month {text}: not of the form YYYY-MM, like 2026-11")
     return Month(int(found[1]), int(found[2]))
+
+
+def silent(_: str) -> None:
+    """For callers that show no progress."""
+
+
+def progress_lines() -> Progress:
+    """On stderr. Each line has the seconds since the start, so that a slow step shows."""
+    start = time.monotonic()
+
+    def write(text: str) -> None:
+        sys.stderr.write(f"{time.monotonic() - start:5.1f} s  {text}\n")
+        sys.stderr.flush()
+
+    return write

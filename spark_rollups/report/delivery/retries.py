@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from spark_rollups.report.progress import Progress
+from spark_rollups.report.month import Progress
 
 _PAUSES = (1.0, 5.0)  # seconds before the second and the third attempt
 

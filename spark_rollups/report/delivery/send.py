@@ -19,8 +19,7 @@ from spark_rollups.report.delivery.retries import DeliveryError, repeated
 from spark_rollups.report.delivery.webhook import post
 from spark_rollups.report.export import csv_files, json_text
 from spark_rollups.report.model import Report
-from spark_rollups.report.month import ReportError
-from spark_rollups.report.progress import Progress
+from spark_rollups.report.month import Progress, ReportError
 from spark_rollups.report.render import html_report
 from spark_rollups.report.settings import ReportSettings
 

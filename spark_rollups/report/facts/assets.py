@@ -55,9 +55,11 @@ class Assets:
     labels: Name
     names: list[Name]
     days: tuple[date, ...]
-    _rows: Mapping[str, int] = field(repr=False)  # of each metric
+    _rows: Mapping[str, int] = field(repr=False)  # of each metric; empty for a month without days
     _numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)  # by metric and asset
     _by_day: Mapping[tuple[str, str], NDArray[np.float64]] = field(repr=False)  # by asset and day
+
+    _ends: dict[str, Floats] = field(default_factory=dict, repr=False)  # at the end, by metric
 
     def __len__(self) -> int:
         return len(self.names)
@@ -65,6 +67,8 @@ class Assets:
     @cached_property
     def seen(self) -> Mask:
         """Which assets were seen in this month."""
+        if not self._rows:
+            return np.zeros(len(self.names), bool)
         return np.asarray((self._numbers["days"] > 0).any(axis=0))
 
     def first(self, metric: Metric) -> Floats:
@@ -104,8 +108,11 @@ class Assets:
 
     def at_end(self, metric: Metric) -> Floats:
         """The last value of assets seen on the newest day or the day before; else NaN."""
-        least = max(self.days, default=date.max).toordinal() - _STILL_SEEN
-        return np.where(self._ordinals(metric, last=True) >= least, self.last(metric), np.nan)
+        if metric.name not in self._ends:
+            least = max(self.days, default=date.max).toordinal() - _STILL_SEEN
+            there = self._ordinals(metric, last=True) >= least
+            self._ends[metric.name] = np.where(there, self.last(metric), np.nan)
+        return self._ends[metric.name]
 
     def limit(self, limit: Metric, level: Metric) -> Floats:
         """The limit at the end of the month; NaN if its series ended before that of the level."""

@@ -24,7 +24,7 @@ from spark_rollups.report.facts.assets import (
 )
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.reading import DayRows
-from spark_rollups.report.progress import Progress, silent
+from spark_rollups.report.month import Progress, silent
 
 HEALTHY = ("ok", "idle", "paused", "busy with long jobs")  # verdicts that need no action
 NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]

@@ -22,25 +22,9 @@ from spark_rollups.report.facts.assets import (
     divided,
     subject_of,
 )
-from spark_rollups.report.facts.monthly_facts import Facts, Pair
+from spark_rollups.report.facts.monthly_facts import STREAM_COUNTERS, STREAM_LIMITS, Facts, Pair
 
-# Each counter and the event that its increase means.
-_STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
-    (c.STREAM_RECREATED, "recreated"),
-    (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
-    (c.STREAM_RESTORES, "restored"),
-    (c.STREAM_QUORUM_LOST, "lost its quorum"),
-    (c.STREAM_CONSUMERS_REMOVED, "durable consumers removed"),
-    (c.STREAM_PURGED_MESSAGES, "messages purged"),
-    (c.STREAM_LEADER_CHANGES, "elections"),
-)
-_CONSUMER_COUNTERS: tuple[tuple[Metric, str], ...] = ((c.CONSUMER_RECREATED, "recreated or reset"),)
-_LIMITS: tuple[tuple[Metric, str], ...] = (
-    (c.STREAM_MAX_BYTES, "max_bytes"),
-    (c.STREAM_MAX_MESSAGES, "max_msgs"),
-    (c.STREAM_MAX_AGE_SECONDS, "max_age"),
-    (c.STREAM_REPLICAS, "replicas"),
-)
+_CONSUMER_COUNTERS = ((c.CONSUMER_RECREATED, "recreated or reset"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +39,7 @@ class Event:
 def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
     """Newest first."""
     found = [
-        *_rises(facts.streams.now, _STREAM_COUNTERS),
+        *_rises(facts.streams.now, STREAM_COUNTERS),
         *_rises(facts.consumers.now, _CONSUMER_COUNTERS),
         *_came_and_went(facts, facts.streams, c.STREAM_UP, "stream"),
         *_came_and_went(facts, facts.consumers, c.CONSUMER_UP, "consumer"),
@@ -93,7 +77,7 @@ def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Itera
 
 def _limits_changed(facts: Facts) -> Iterator[Event]:
     now, before = facts.streams.now, facts.streams.before
-    for metric, name in _LIMITS:
+    for metric, name in STREAM_LIMITS:
         old = before.last(metric)
         old = np.where(np.isnan(old), now.first(metric), old)
         new = now.last(metric)

@@ -8,6 +8,7 @@ from datetime import date
 
 from alerts.quantity import Threshold
 from exporter import catalog as c
+from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import (
     ACCOUNT,
@@ -28,10 +29,25 @@ from spark_rollups.report.facts.forecasts import (
     trends_of,
 )
 from spark_rollups.report.facts.reading import Kind, latest_labels, read_months
-from spark_rollups.report.month import Month, ReportError
-from spark_rollups.report.progress import Progress, silent
+from spark_rollups.report.month import Month, Progress, ReportError, silent
 from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
 
+# Counters of streams whose days the report names, and the event that an increase means.
+STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
+    (c.STREAM_RECREATED, "recreated"),
+    (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
+    (c.STREAM_RESTORES, "restored"),
+    (c.STREAM_QUORUM_LOST, "lost its quorum"),
+    (c.STREAM_CONSUMERS_REMOVED, "durable consumers removed"),
+    (c.STREAM_PURGED_MESSAGES, "messages purged"),
+    (c.STREAM_LEADER_CHANGES, "elections"),
+)
+STREAM_LIMITS: tuple[tuple[Metric, str], ...] = (
+    (c.STREAM_MAX_BYTES, "max_bytes"),
+    (c.STREAM_MAX_MESSAGES, "max_msgs"),
+    (c.STREAM_MAX_AGE_SECONDS, "max_age"),
+    (c.STREAM_REPLICAS, "replicas"),
+)
 # The metrics that the report reads.
 CONSUMER_METRICS = (
     c.CONSUMER_UP, c.CONSUMER_NUM_PENDING, c.CONSUMER_NUM_ACK_PENDING, c.CONSUMER_LAG_SECONDS,
@@ -72,17 +88,9 @@ SYSTEM_METRICS = (
 )  # fmt: skip
 
 
-# Counters whose days the report names.
-STREAM_EVENTS = (
-    c.STREAM_RECREATED, c.STREAM_SEQUENCE_REGRESSIONS, c.STREAM_RESTORES, c.STREAM_QUORUM_LOST,
-    c.STREAM_CONSUMERS_REMOVED, c.STREAM_PURGED_MESSAGES, c.STREAM_LEADER_CHANGES,
-)  # fmt: skip
-STREAM_LIMITS = (
-    c.STREAM_MAX_BYTES,
-    c.STREAM_MAX_MESSAGES,
-    c.STREAM_MAX_AGE_SECONDS,
-    c.STREAM_REPLICAS,
-)
+_STREAM_LEVELS = ((c.STREAM_BYTES, "last"), (c.STREAM_MESSAGES, "last"))
+_SERVER_LEVELS = ((c.SERVER_STORAGE_USED_BYTES, "last"), (c.SERVER_MEMORY_USED_BYTES, "last"))
+_ACCOUNT_LEVELS = ((c.ACCOUNT_STORAGE_USED_BYTES, "last"), (c.ACCOUNT_MEMORY_USED_BYTES, "last"))
 _CHECK = ("check", "severity")
 ACK_BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
 KINDS = {
@@ -92,19 +100,17 @@ KINDS = {
                (c.CONSUMER_LOST_MESSAGES, "increase"), (c.CONSUMER_RECREATED, "increase")),
     ),
     "streams": Kind(
-        STREAM, STREAM_METRICS, history=True,
-        daily=((c.STREAM_BYTES, "last"), (c.STREAM_MESSAGES, "last"), (c.STREAM_STORED_MESSAGES, "increase"),
-               *((metric, "increase") for metric in STREAM_EVENTS),
-               *((metric, "last") for metric in STREAM_LIMITS)),
+        STREAM, STREAM_METRICS, history=_STREAM_LEVELS,
+        daily=(*_STREAM_LEVELS, *((metric, "increase") for metric, _ in STREAM_COUNTERS),
+               *((metric, "last") for metric, _ in STREAM_LIMITS)),
     ),
     "servers": Kind(
-        SERVER, SERVER_METRICS, history=True,
-        daily=((c.SERVER_STORAGE_USED_BYTES, "last"), (c.SERVER_MEMORY_USED_BYTES, "last"), (c.SERVER_UP, "count"),
+        SERVER, SERVER_METRICS, history=_SERVER_LEVELS,
+        daily=(*_SERVER_LEVELS, (c.SERVER_UP, "count"),
                *((c.SERVER_START_TIMESTAMP_SECONDS, column) for column in ("min", "max", "last"))),
     ),
     "accounts": Kind(
-        ACCOUNT, ACCOUNT_METRICS, ("tier",), history=True,
-        daily=((c.ACCOUNT_STORAGE_USED_BYTES, "last"), (c.ACCOUNT_MEMORY_USED_BYTES, "last")),
+        ACCOUNT, ACCOUNT_METRICS, ("tier",), daily=_ACCOUNT_LEVELS, history=_ACCOUNT_LEVELS
     ),
     "systems": Kind(SYSTEM, SYSTEM_METRICS, daily=((c.UP, "count"), (c.UP, "hours"))),
     "replicas": Kind((*STREAM, "server"), (c.STREAM_REPLICA_LAG,)),

@@ -1,6 +1,9 @@
 """Reads each day of two months once and aggregates it by asset, with numpy.
 
 Memory is bounded by a day of rows and by the number of assets, not by the number of days.
+
+The series of some counters appears with its first event. An increase needs two samples, so a
+single restore in a month would count as none: the first value of such a series is added.
 """
 
 from __future__ import annotations
@@ -15,16 +18,29 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from exporter.catalog import UP
-from exporter.metric import Metric
+from exporter import catalog as c
+from exporter.metric import Kind as MetricKind
+from exporter.metric import Metric, Origin, Subject
 from spark_rollups.report.facts.assets import Assets, Indexes, Name, Source
-from spark_rollups.report.facts.first_events import APPEARING, FirstEvents
-from spark_rollups.report.progress import Progress, silent
+from spark_rollups.report.facts.assets import Subject as Asset
+from spark_rollups.report.month import Progress, silent
 
 _NUMBERS = ("count", "hours", "min", "max", "sum", "first", "last", "increase")
 _WARM_UP = 7  # days before the first: series seen there have not just appeared
 _PROGRESS_DAYS = 10  # between two lines
-_SUBJECT = ("system", "account", "stream", "consumer", "server")
+_ROWS = 400_000  # of a day at once: each takes about 250 bytes
+_SUBJECT = Asset.__slots__
+# Counters whose series appears with its first event.
+APPEARING = frozenset(
+    metric.name
+    for metric in c.ALL
+    if metric in c.EVENT_TIMES
+    or (
+        metric.kind is MetricKind.COUNTER
+        and metric.origin is Origin.EVENT
+        and metric.subject in (Subject.CONSUMER, Subject.STREAM)
+    )
+)
 # How the days of a series add up; unknown before the first day.
 _FOLDS: Mapping[str, Any] = {
     "min": np.fmin, "max": np.fmax, "sum": np.add, "count": np.add, "increase": np.add,
@@ -40,7 +56,7 @@ class Kind:
     metrics: Sequence[Metric | str]
     extra: Name = ()  # labels that are stored in the map `labels`
     daily: Collection[tuple[Metric, str]] = ()  # columns kept for each day
-    history: bool = False  # keep the days of the month before too
+    history: Collection[tuple[Metric, str]] = ()  # those of the month before
 
     @property
     def names(self) -> list[str]:
@@ -50,7 +66,7 @@ class Kind:
 @dataclass
 class _Month:
     days: Sequence[date]
-    keeps_days: bool
+    daily: Collection[tuple[Metric, str]]
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # by metric and asset
     by_day: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
 
@@ -61,19 +77,22 @@ class _Fold:
     def __init__(self, kind: Kind, days_before: Sequence[date], days: Sequence[date]) -> None:
         self.kind = kind
         self.rows = {name: number for number, name in enumerate(kind.names)}
-        self.months = (_Month(days_before, kind.history), _Month(days, True))
+        self.months = (_Month(days_before, kind.history), _Month(days, kind.daily))
         self.index: dict[Name, int] = {}
         self.capacity = 0
-        self.first_events = FirstEvents()
+        self.seen: dict[str, NDArray[np.float64]] = {}  # of appearing series: last day and value
         self._grow(64)
 
     def _grow(self, capacity: int) -> None:
         shape = (len(self.rows), capacity)
         for month in self.months:
-            for name in (*_FOLDS, "first", "last", *_DAYS):
+            for name in (*_FOLDS, "first", "last", *_DAYS) if month.days else ():
                 _widen(month.numbers, name, shape, 0.0 if name in _DAYS else np.nan)
-            for metric, column in self.kind.daily if month.keeps_days else ():
+            for metric, column in month.daily:
                 _widen(month.by_day, (metric.name, column), (len(month.days), capacity), np.nan)
+        if APPEARING & self.rows.keys():
+            for name in ("day", "value"):
+                _widen(self.seen, name, shape, 0.0)
         self.capacity = capacity
 
     def add(self, part: DayRows, month: int | None, day: date) -> None:
@@ -85,7 +104,7 @@ class _Fold:
         assets = self._indexes(names)[codes]
         metrics = which[rows]
         numbers = {name: part.number(name)[rows] for name in _NUMBERS}
-        self._count_first_events(part, rows, metrics, assets, numbers, day)
+        self._count_first_events(part, rows, metrics, assets, numbers, day.toordinal())
         if month is not None:
             self._count(self.months[month], metrics, assets, numbers, day)
 
@@ -98,16 +117,25 @@ class _Fold:
 
     def _count_first_events(
         self, part: DayRows, rows: Indexes, metrics: Indexes, assets: Indexes,
-        numbers: dict[str, Any], day: date,
+        numbers: dict[str, Any], day: int,
     ) -> None:  # fmt: skip
-        appearing = np.array([name in APPEARING for name in self.rows])[metrics]
-        if appearing.any():
-            at = np.flatnonzero(appearing)
-            series = assets[at] * len(self.rows) + metrics[at]
-            numbers["increase"][at] = self.first_events.increases(
-                series, day.toordinal(), numbers["first"][at], numbers["last"][at],
-                numbers["increase"][at], part.watched(rows[at]),
-            )  # fmt: skip
+        """Adds the first values of series that appeared on this day to their increases.
+
+        A series appeared if it has no earlier row and its system was polled the day before. A
+        series that returns adds its growth in between, and nothing after a reset.
+        """
+        at = np.flatnonzero(np.array([name in APPEARING for name in self.rows])[metrics])
+        if not len(at):
+            return
+        series = (metrics[at], assets[at])
+        first, increase = numbers["first"][at], numbers["increase"][at]
+        seen, before = self.seen["day"][series], self.seen["value"][series]
+        grown = np.where(before <= first, first - before, 0.0)
+        added = np.where(seen > 0, grown, np.where(part.watched(rows[at]), first, np.nan))
+        changes = ~np.isnan(first) & ~np.isnan(added) & (seen != day - 1)
+        more = np.nan_to_num(increase) + np.nan_to_num(added)
+        numbers["increase"][at] = np.where(changes, more, increase)
+        self.seen["day"][series], self.seen["value"][series] = day, numbers["last"][at]
 
     def _count(
         self, month: _Month, metrics: Indexes, assets: Indexes, numbers: Mapping[str, Any], day: date
@@ -126,7 +154,7 @@ class _Fold:
         np.add.at(held["days"], at, 1.0)
         new = at[held["first_day"][at] == 0]
         held["first_day"][new] = held["last_day"][at] = day.toordinal()
-        for metric, column in self.kind.daily if month.keeps_days else ():
+        for metric, column in month.daily:
             rows = np.flatnonzero(metrics == self.rows[metric.name])
             row = month.by_day[metric.name, column][month.days.index(day)]
             row[assets[rows]] = numbers[column][rows]
@@ -138,7 +166,7 @@ class _Fold:
         labels = (*self.kind.labels, *self.kind.extra)
         before, now = (
             Assets(
-                labels, names, tuple(month.days), self.rows,
+                labels, names, tuple(month.days), self.rows if month.days else {},
                 {name: month.numbers.pop(name)[:, order] for name in list(month.numbers)},
                 {key: month.by_day.pop(key)[:, order].T for key in list(month.by_day)},
             )
@@ -220,7 +248,7 @@ class DayRows:
         return np.array([value in self._watched for value in values], bool)[codes[rows]]
 
     def polled(self) -> set[str]:
-        _, rows = self.metrics_of({UP.name: 0})
+        _, rows = self.metrics_of({c.UP.name: 0})
         return {name for (name,) in self.names(rows, ("system",))[1]}
 
 
@@ -248,12 +276,12 @@ def _add_day(
     polled: set[str] = set()
     for labelled in (False, True):
         chosen = [fold for fold in folds if bool(fold.kind.extra) is labelled]
-        if not chosen:
-            continue
-        part = _read(source, day, chosen, month is None, watched)
-        for fold in chosen:
-            fold.add(part, month, day)
-        polled |= part.polled()
+        table = _read(source, day, chosen, labelled, warming=month is None)
+        for start in range(0, len(table), _ROWS):
+            part = DayRows(table.slice(start, _ROWS), watched)
+            for fold in chosen:
+                fold.add(part, month, day)
+            polled |= part.polled()
     return polled
 
 
@@ -270,15 +298,12 @@ def _all_days(
 
 
 def _read(
-    source: Source, day: date, folds: Sequence[_Fold], warming: bool, watched: Collection[str]
-) -> DayRows:
+    source: Source, day: date, folds: Sequence[_Fold], labelled: bool, warming: bool
+) -> pa.Table:
     metrics = {name for fold in folds for name in fold.rows}
-    metrics = {UP.name, *(metrics & APPEARING if warming else metrics)}
-    columns = ["metric", *_SUBJECT, *_NUMBERS]
-    if any(fold.kind.extra for fold in folds):
-        columns.append("labels")
-    table = source.table("daily", day, day, columns, sorted(metrics), encoded=True)
-    return DayRows(table, watched)
+    metrics = {c.UP.name, *(metrics & APPEARING if warming else metrics)}
+    columns = ["metric", *_SUBJECT, *_NUMBERS, *(["labels"] if labelled else [])]
+    return source.table("daily", day, day, columns, sorted(metrics), encoded=True)
 
 
 def latest_labels(
