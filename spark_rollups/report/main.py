@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from alerts import thresholds
 from alerts.quantity import ThresholdError
-from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.filesystem import RollupError
 from spark_rollups.report.build import build_report
 from spark_rollups.report.chapters.owners import for_owner
 from spark_rollups.report.command_line import parser
-from spark_rollups.report.delivery.folder import write_success
-from spark_rollups.report.delivery.retries import DeliveryError
-from spark_rollups.report.delivery.send import Delivery, prepared
+from spark_rollups.report.delivery import prepared
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.formatting import clean
+from spark_rollups.report.messages import DeliveryError
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import ReportError, parse_month, progress_lines
 from spark_rollups.report.settings import read_settings
@@ -64,12 +62,7 @@ def _run(arguments: argparse.Namespace) -> None:
         sys.stdout.write(f"wrote {delivery.root}/{name}\n")
     delivery.send(report)
     if not arguments.owner:  # the alert is about the report of the whole system
-        _record_success(delivery, delivery.root)
-
-
-def _record_success(delivery: Delivery, root: Root) -> None:
-    text = write_success(root, time.time())
-    delivery.publish(text)
+        delivery.record_success()
 
 
 def _print_summary(report: Report) -> None:

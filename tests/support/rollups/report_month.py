@@ -9,6 +9,7 @@ from support.rollups.literal_rollups import LiteralRollups, month_days
 
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
+from spark_rollups.report.export import csv_files, json_parts
 from spark_rollups.report.model import Report, Table
 from spark_rollups.report.month import Month
 
@@ -101,6 +102,14 @@ def forecast(**changes: Any) -> dict[str, Any]:
 
 def report_of(rollups: LiteralRollups) -> Report:
     return build_report(rollups, MONTH, MADE)
+
+
+def csv_texts(report: Report) -> dict[str, str]:
+    return {name: "".join(parts) for name, parts in csv_files(report)}
+
+
+def json_text(report: Report) -> str:
+    return "".join(json_parts(report))
 
 
 def table_of(report: Report, key: str) -> Table:

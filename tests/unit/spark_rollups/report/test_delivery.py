@@ -20,13 +20,12 @@ from support.rollups.report_month import MADE, MONTH, healthy, report_of, with_e
 
 from spark_rollups.filesystem import Root
 from spark_rollups.publishing.publication import last_report
+from spark_rollups.report import delivery
 from spark_rollups.report.build import build_report
 from spark_rollups.report.chapters.owners import for_owner
-from spark_rollups.report.delivery import retries
-from spark_rollups.report.delivery.folder import write_index
-from spark_rollups.report.delivery.retries import DeliveryError, repeated
-from spark_rollups.report.delivery.webhook import slack_message
+from spark_rollups.report.delivery import repeated, write_index
 from spark_rollups.report.main import main
+from spark_rollups.report.messages import DeliveryError, slack_message
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
 from spark_rollups.report.settings import OwnerRule, ReportSettings
@@ -44,7 +43,7 @@ def rollups(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(delivery, "_PAUSES", (0.0, 0.0))
 
 
 @pytest.fixture(scope="module")

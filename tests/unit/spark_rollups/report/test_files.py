@@ -17,14 +17,15 @@ from support.rollups.report_month import (
     MONTH,
     NOVEMBER,
     STREAM,
+    csv_texts,
     healthy,
+    json_text,
     report_of,
     with_everything,
 )
 
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
-from spark_rollups.report.export import csv_files, json_text
 from spark_rollups.report.facts.forecasts import ExpectedLevel
 from spark_rollups.report.figures import Fan, Figure
 from spark_rollups.report.formatting import clean
@@ -121,7 +122,7 @@ def test_a_long_table_ends_with_a_link_to_its_file() -> None:
     page = html_report(many(337), 25, "report-2026-11-csv")
     assert page.count("<b>row-") == 25
     assert "And 312 more in <code>report-2026-11-csv/many.csv</code>." in page
-    files = csv_files(many(337))
+    files = csv_texts(many(337))
     assert len(files["many.csv"].splitlines()) == 338
 
 
@@ -141,9 +142,9 @@ def test_unknown_is_a_word_on_the_page_and_empty_in_files() -> None:
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **CONSUMER)
     rollups.gauge(c.CONSUMER_NUM_ACK_PENDING, NOVEMBER, 3, **CONSUMER)
     report = report_of(rollups)
-    row = next(csv.DictReader(io.StringIO(csv_files(report)["consumers.csv"])))
+    row = next(csv.DictReader(io.StringIO(csv_texts(report)["consumers.csv"])))
     assert (row["lag_seconds"], row["lost"]) == ("", "")
-    sizing = next(csv.DictReader(io.StringIO(csv_files(report)["sizing_consumers.csv"])))
+    sizing = next(csv.DictReader(io.StringIO(csv_texts(report)["sizing_consumers.csv"])))
     assert (sizing["max_ack_pending"], sizing["ack_pending_peak"]) == ("unlimited", "3")
     page = html_report(report, 25, "csv")
     chapter = page[page.index('id="consumers"') : page.index('id="servers"')]
@@ -157,15 +158,15 @@ def test_unknown_is_a_word_on_the_page_and_empty_in_files() -> None:
 def test_no_spreadsheet_runs_a_name(name: str) -> None:
     rollups = healthy()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, account="APP", stream=name)
-    text = csv_files(report_of(rollups))["streams.csv"]
+    text = csv_texts(report_of(rollups))["streams.csv"]
     assert f"'{name}" in [row["stream"] for row in csv.DictReader(io.StringIO(text))]
 
 
 def test_numbers_in_csv_stay_numbers(bad: Report) -> None:
-    row = next(csv.DictReader(io.StringIO(csv_files(bad)["limits.csv"])))
+    row = next(csv.DictReader(io.StringIO(csv_texts(bad)["limits.csv"])))
     assert float(row["level"]) == 16 * 2**30
     assert row["likely"] == "2026-12-10"
-    growth = csv_files(report_of(healthy()))["streams.csv"]
+    growth = csv_texts(report_of(healthy()))["streams.csv"]
     assert "'" not in growth
 
 
