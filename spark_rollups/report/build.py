@@ -8,47 +8,33 @@ from datetime import datetime
 from alerts import thresholds as t
 from alerts.quantity import Threshold
 from spark_rollups.report.actions import actions_of, with_dates_and_owners
-from spark_rollups.report.chapters.capacity import capacity_chapter, scenarios_chapter
-from spark_rollups.report.chapters.changed import changes_chapter, months_chapter
+from spark_rollups.report.chapters import (
+    capacity,
+    changed,
+    data_quality,
+    front_page,
+    servers,
+)
 from spark_rollups.report.chapters.consumers import (
     abandoned_chapter,
     configuration_chapter,
     consumers_chapter,
     sizing_chapter,
 )
-from spark_rollups.report.chapters.data_quality import method_chapter, quality_chapter
-from spark_rollups.report.chapters.front_page import front_page
 from spark_rollups.report.chapters.owners import owners_chapter
-from spark_rollups.report.chapters.servers import (
-    clocks_chapter,
-    publishing_chapter,
-    servers_chapter,
-    streams_chapter,
-)
 from spark_rollups.report.chapters.year import year_chapter
 from spark_rollups.report.facts.assets import Source
-from spark_rollups.report.facts.consumers import consumer_month, current_state
-from spark_rollups.report.facts.coverage import request_gaps
+from spark_rollups.report.facts.consumers import consumer_month, current_state, sizing_of
 from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
-from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.monthly_facts import read_facts
 from spark_rollups.report.facts.owners import owned_assets, owners_of
+from spark_rollups.report.facts.polls import request_gaps, restart_days
 from spark_rollups.report.facts.scenarios import scenarios_of
-from spark_rollups.report.facts.servers import restart_days
-from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.stores import stores_of
 from spark_rollups.report.facts.year import checked_forecasts, year_of
+from spark_rollups.report.findings import changes, rules
 from spark_rollups.report.findings.capacity import capacity_findings
-from spark_rollups.report.findings.changes import (
-    change_findings,
-    configuration_findings,
-    data_findings,
-)
 from spark_rollups.report.findings.finding import by_urgency
-from spark_rollups.report.findings.rules import (
-    consumer_findings,
-    publishing_findings,
-    server_findings,
-)
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month, Progress, silent
 from spark_rollups.report.settings import ReportSettings
@@ -65,11 +51,7 @@ def build_report(
     settings = settings or ReportSettings()
     facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
-    consumers, sizing, current = (
-        consumer_month(facts, progress),
-        sizing_of(facts),
-        current_state(facts),
-    )
+    consumers, sizing = consumer_month(facts, progress), sizing_of(facts)
     progress("reading events")
     started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
@@ -80,59 +62,37 @@ def build_report(
     findings = by_urgency(
         [
             *capacity_findings(facts, stores),
-            *consumer_findings(facts, consumers, sizing, stores),
-            *server_findings(facts),
-            *publishing_findings(facts, rejections),
-            *change_findings(facts, events),
-            *configuration_findings(facts, checks),
-            *data_findings(facts, gaps),
+            *rules.consumer_findings(facts, consumers, sizing, stores),
+            *rules.server_findings(facts),
+            *rules.publishing_findings(facts, rejections),
+            *changes.change_findings(facts, events),
+            *changes.configuration_findings(facts, checks),
+            *changes.data_findings(facts, gaps),
         ]
     )
-    actions = actions_of(facts, findings, current, owners, stores, made.date())
+    actions = actions_of(facts, findings, current_state(facts), owners, stores, made.date())
     findings = with_dates_and_owners(findings, actions, owners, facts.as_of)
     progress("writing chapters")
-    front = front_page(facts, consumers, findings, actions)
+    front = front_page.front_page(facts, consumers, findings, actions)
     all_owners = owned_assets(facts, owners)
     chapters = (
         owners_chapter(facts, all_owners, actions),
-        scenarios_chapter(facts, scenarios_of(facts, stores)),
-        months_chapter(facts, front),
+        capacity.scenarios_chapter(facts, scenarios_of(facts, stores)),
+        changed.months_chapter(facts, front),
         year_chapter(facts, year),
-        capacity_chapter(facts),
-        streams_chapter(facts),
+        capacity.capacity_chapter(facts),
+        servers.streams_chapter(facts),
         consumers_chapter(facts, consumers),
-        servers_chapter(facts, started),
-        clocks_chapter(facts),
-        publishing_chapter(facts, rejections),
+        servers.servers_chapter(facts, started),
+        servers.clocks_chapter(facts),
+        servers.publishing_chapter(facts, rejections),
         abandoned_chapter(facts),
         configuration_chapter(facts, checks),
         sizing_chapter(facts, sizing),
-        changes_chapter(facts, events),
-        quality_chapter(facts, consumers, gaps),
-        method_chapter(facts, checked_forecasts(facts)),
+        changed.changes_chapter(facts, events),
+        data_quality.quality_chapter(facts, consumers, gaps),
+        data_quality.method_chapter(facts, checked_forecasts(facts)),
     )
     return Report(
-        month=month,
-        made=made,
-        systems=_systems(facts),
-        covered=facts.days,
-        front=front,
-        actions=actions,
-        findings=findings,
-        chapters=chapters,
-        owners=all_owners,
-    )
-
-
-def _systems(facts: Facts) -> tuple[str, ...]:
-    pairs = (facts.streams, facts.consumers, facts.servers, facts.systems)
-    return tuple(
-        sorted(
-            {
-                name[0]
-                for pair in pairs
-                for name, seen in zip(pair.now.names, pair.now.seen, strict=True)
-                if seen
-            }
-        )
-    )
+        month, made, facts.system_names(), facts.days, front, actions, findings, chapters, all_owners
+    )  # fmt: skip

@@ -14,12 +14,11 @@ from markupsafe import Markup
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.figures import FILTERS as SHAPES
 from spark_rollups.report.figures import Figure
-from spark_rollups.report.findings.finding import LEVELS, Finding, Severity
-from spark_rollups.report.formatting import Kind, Level, Value
+from spark_rollups.report.findings.finding import Finding, Severity
+from spark_rollups.report.formatting import Kind, Value
 from spark_rollups.report.model import Column, Report, Row, Table
 
 _COMMANDS = 3  # subjects of a finding with commands
-_CLASSES = {Level.NORMAL: "normal", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 _KIND_CLASSES = {Kind.TEXT: "", Kind.DAY: "day"}
 
 
@@ -40,7 +39,7 @@ class Page:
 def html_report(report: Report, rows: int, csv_folder: str) -> str:
     """One self-contained document, without scripts or requests."""
     page = Page(rows, len(report.systems) <= 1, csv_folder)
-    return _environment().get_template("page.html").render(report=report, page=page, css=_css())
+    return render("page.html", report=report, page=page)
 
 
 def render(template: str, **values: Any) -> str:
@@ -62,25 +61,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         finalize=lambda value: fmt.clean(value) if type(value) is str else value,
     )
-    made.filters |= (
-        fmt.FILTERS
-        | SHAPES
-        | {
-            "by_code": _by_code,
-            "by_owner": _by_owner,
-            "commands": _commands,
-            "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - a template made it
-            "identity": _identity,
-            "kind_class": lambda kind: _KIND_CLASSES.get(kind, "number"),
-            "level": lambda level: _CLASSES[level],
-            "percent": lambda value: f"{value:.0f}%",
-            "quiet": lambda value, text: fmt.is_unknown(value) or text == fmt.NO_LIMIT,
-            "range_text": _range_text,
-            "severity": lambda severity: _CLASSES[LEVELS[severity]],
-            "severity_level": lambda severity: LEVELS[severity],
-            "shown": _shown,
-        }
-    )
+    made.filters |= {
+        **fmt.FILTERS,
+        **SHAPES,
+        "by_code": _by_code,
+        "by_owner": _by_owner,
+        "commands": _commands,
+        "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - a template made it
+        "identity": _identity,
+        "kind_class": lambda kind: _KIND_CLASSES.get(kind, "number"),
+        "level": lambda level: level.name.lower(),
+        "percent": lambda value: f"{value:.0f}%",
+        "quiet": lambda value, text: fmt.is_unknown(value) or text == fmt.NO_LIMIT,
+        "range_text": _range_text,
+        "shown": _shown,
+    }
     return made
 
 
@@ -105,18 +100,19 @@ def _identity(row: Row, table: Table, page: Page) -> list[str]:
 
 
 def _by_code(findings: Sequence[Finding]) -> list[list[Finding]]:
-    codes: dict[str, list[Finding]] = {}
-    for finding in findings:
-        codes.setdefault(finding.code, []).append(finding)
-    return list(codes.values())
+    return list(_grouped(findings, "code").values())
 
 
 def _by_owner(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """Findings come by urgency, so the owner with the most urgent one is first; none is last."""
-    owners: dict[str, list[Finding]] = {}
+    return sorted(_grouped(findings, "owner").items(), key=lambda each: not each[0])
+
+
+def _grouped(findings: Sequence[Finding], name: str) -> dict[str, list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
     for finding in findings:
-        owners.setdefault(finding.owner, []).append(finding)
-    return sorted(owners.items(), key=lambda each: not each[0])
+        groups.setdefault(getattr(finding, name), []).append(finding)
+    return groups
 
 
 def _commands(group: Sequence[Finding]) -> list[str]:

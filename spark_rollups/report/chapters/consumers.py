@@ -15,15 +15,16 @@ from spark_rollups.report.facts.assets import Floats, divided, increase_by, know
 from spark_rollups.report.facts.consumers import (
     HEALTHY,
     ConsumerMonth,
+    Sizing,
     main_cause,
     not_well,
+    reserved_unused,
     shares_of,
     with_abandoned_messages,
     worst_state,
 )
 from spark_rollups.report.facts.events import FailingCheck, failing_consumer_checks
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.sizing import Sizing, reserved_unused
 from spark_rollups.report.figures import Figure, share_row
 from spark_rollups.report.formatting import Kind, Level
 from spark_rollups.report.model import Chapter, Column, Row, Table

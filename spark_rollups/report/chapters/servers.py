@@ -14,7 +14,7 @@ from spark_rollups.report.chapters.tables import asset_table, chapter, table
 from spark_rollups.report.facts.assets import Floats, divided, increase_by, known, limit_of, total
 from spark_rollups.report.facts.events import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.servers import api_error_ratio, certain_offset, response_ratio
+from spark_rollups.report.facts.polls import api_error_ratio, certain_offset, response_ratio
 from spark_rollups.report.facts.stores import stream_growth
 from spark_rollups.report.figures import Figure, fill_row, offset_rows
 from spark_rollups.report.formatting import Level

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,15 @@ from spark_rollups.report.facts.assets import (
     Name,
     Source,
     divided,
+    limit_of,
     total,
 )
-from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.monthly_facts import ACK_BUCKET, Facts
 from spark_rollups.report.facts.reading import DayRows
 from spark_rollups.report.month import Progress, silent
 
 HEALTHY = ("ok", "idle", "paused", "busy with long jobs")  # verdicts that need no action
-NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
+_NOT_WELL = [number for number, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
 
 _CAUSES = ("", "acked too late", "nak", "no ack", "few messages in a loop")
 _STATES = {c.CONSUMER_VERDICT.name: len(c.VERDICTS), c.CONSUMER_REDELIVERY_CAUSE.name: len(_CAUSES)}
@@ -144,34 +146,28 @@ def _conditions(facts: Facts, watched: Floats) -> list[ConditionTime]:
 
 def shares_of(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """NaN where nothing is known."""
-    whole = seconds.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares: NDArray[np.float64] = np.where(whole > 0, seconds / whole, np.nan)
-    return shares
+    return divided(seconds, seconds.sum(axis=1, keepdims=True))
 
 
 def not_well(seconds: NDArray[np.float64]) -> Floats:
-    found: Floats = shares_of(seconds)[:, NOT_WELL].sum(axis=1)
+    found: Floats = shares_of(seconds)[:, _NOT_WELL].sum(axis=1)
     return found
 
 
 def worst_state(seconds: NDArray[np.float64]) -> list[str | None]:
     """The state other than HEALTHY that lasted longest; "" if there was none."""
-    bad = seconds[:, NOT_WELL]
-    longest = [c.VERDICTS[NOT_WELL[number]] for number in bad.argmax(axis=1).tolist()]
-    return [
-        None if not known else name if wrong else ""
-        for name, known, wrong in zip(
-            longest, np.asarray(seconds.any(axis=1)), np.asarray(bad.any(axis=1)), strict=True
-        )
-    ]
+    bad = seconds[:, _NOT_WELL]
+    names = np.array([c.VERDICTS[number] for number in _NOT_WELL])[bad.argmax(axis=1)]
+    return _if_known(seconds, np.where(bad.any(axis=1), names, ""))
 
 
 def main_cause(seconds: NDArray[np.float64]) -> list[str | None]:
-    numbers, known = seconds.argmax(axis=1).tolist(), np.asarray(seconds.any(axis=1))
-    return [
-        _CAUSES[number] if there else None for number, there in zip(numbers, known, strict=True)
-    ]
+    return _if_known(seconds, np.array(_CAUSES)[seconds.argmax(axis=1)])
+
+
+def _if_known(seconds: NDArray[np.float64], names: Any) -> list[str | None]:
+    known = seconds.any(axis=1).tolist()
+    return [name if there else None for name, there in zip(names.tolist(), known, strict=True)]
 
 
 def _day_of_peak(facts: Facts, levels: NDArray[np.float64]) -> list[date | None]:
@@ -216,7 +212,7 @@ def redelivered(assets: Assets) -> float | None:
 def share_not_well(seconds: Floats) -> float | None:
     """Share of the time of all consumers in states other than HEALTHY."""
     whole = float(seconds.sum())
-    return float(seconds[:, NOT_WELL].sum()) / whole if whole else None
+    return float(seconds[:, _NOT_WELL].sum()) / whole if whole else None
 
 
 STUCK = ("no worker pulls / not bound", "ack-pending full", "ack floor stuck", "stalled",
@@ -281,3 +277,79 @@ def _rises(levels: Floats) -> bool:
     """On each of the days with a value."""
     known = levels[~np.isnan(levels)]
     return len(known) > 1 and bool((np.diff(known) > 0).all())
+
+
+# --- limits against what the month used ---------------------------------------------------------
+
+_SLOW = 0.99  # the quantile of slow acknowledgements
+UNUSED_RATIO = 0.2  # a reservation used less than this is too large
+LOOSE_FACTOR = 10  # a limit this many times above the peak protects from nothing
+LOOSE_LEAST = 1000  # smaller limits do no harm
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """Arrays with one entry per consumer."""
+
+    peak: Floats  # most unacknowledged
+    limit: Floats  # max_ack_pending; infinity when there is none
+    used: Floats  # the peak as a share of the limit
+    slow_ack: Floats  # seconds; infinity: beyond the largest bucket
+    ack_wait: Floats
+    ack_share: Floats
+    wasted: Floats  # deliveries that were repeated
+
+
+def sizing_of(facts: Facts) -> Sizing:
+    now = facts.consumers.now
+    peak = now.highest(c.CONSUMER_NUM_ACK_PENDING)
+    limit = limit_of(now.last(c.CONSUMER_MAX_ACK_PENDING), peak)
+    slow, wait = _slow_acks(facts), now.last(c.CONSUMER_ACK_WAIT_SECONDS)
+    return Sizing(
+        peak=peak,
+        limit=limit,
+        used=divided(peak, np.where(np.isinf(limit), np.nan, limit)),
+        slow_ack=slow,
+        ack_wait=wait,
+        ack_share=divided(slow, wait),
+        wasted=now.increase(c.CONSUMER_REDELIVERIES),
+    )
+
+
+def _slow_acks(facts: Facts) -> Floats:
+    """The 99th percentile of the time to ack; NaN without ack samples."""
+    now, found = facts.consumers.now, facts.others["ack_times"].now
+    result = np.full(len(now), np.nan)
+    counts = np.nan_to_num(found.increase(ACK_BUCKET)).tolist()
+    buckets: dict[int, list[tuple[float, float]]] = {}
+    for name, count in zip(found.names, counts, strict=True):
+        index = now.position(name[:-1])
+        if index is not None:
+            buckets.setdefault(index, []).append((float(name[-1]), count))
+    for index, pairs in buckets.items():
+        bounds, numbers = np.array(sorted(pairs)).T
+        result[index] = quantile(bounds, numbers, _SLOW)
+    return result
+
+
+def quantile(bounds: Floats, counts: Floats, share: float) -> float:
+    """Like histogram_quantile, from cumulative counts by ascending bound.
+
+    Infinity if the quantile lies above the largest finite bound.
+    """
+    if not len(bounds) or not math.isinf(bounds[-1]) or counts[-1] <= 0:
+        return math.nan
+    rank = share * counts[-1]
+    index = int(np.searchsorted(counts, rank))
+    if math.isinf(bounds[index]):
+        return math.inf
+    low, below = (bounds[index - 1], counts[index - 1]) if index else (0.0, 0.0)
+    inside = counts[index] - below
+    return float(low + (bounds[index] - low) * ((rank - below) / inside if inside else 1.0))
+
+
+def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
+    """The limit of each stream in bytes, and the largest share used in the month."""
+    now = facts.streams.now
+    limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
+    return limit, divided(now.highest(c.STREAM_BYTES), limit)

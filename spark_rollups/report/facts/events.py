@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -16,7 +16,6 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import (
     Assets,
     Floats,
-    Mask,
     Name,
     Subject,
     divided,
@@ -54,7 +53,7 @@ def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
     return sorted(found, key=lambda each: (-each.day.toordinal(), each.what, each.subject.parts))
 
 
-def _rises(assets: Assets, counters: tuple[tuple[Metric, str], ...]) -> Iterator[Event]:
+def _rises(assets: Assets, counters: Iterable[tuple[Metric, str]]) -> Iterator[Event]:
     for metric, what in counters:
         rises = assets.daily(metric, "increase")
         for index, day in np.argwhere(rises > 0).tolist():
@@ -109,33 +108,22 @@ def _value(metric: Metric, value: float) -> str:
 def _versions_changed(facts: Facts) -> Iterator[Event]:
     """Servers whose version differs from the last one seen."""
     pair = facts.others["versions"]
-    known: dict[Name, str] = {}
-    lasts = pair.before.day(c.SERVER_INFO, last=True)
-    for name, last in sorted(
-        zip(pair.before.names, lasts, strict=True), key=lambda each: each[1] or date.min
-    ):
-        if last is not None:
-            known[name[:2]] = name[2]
+    lasts = zip(pair.before.day(c.SERVER_INFO, last=True), pair.before.names, strict=True)
+    seen = sorted((last, name) for last, name in lasts if last is not None)
+    known = {name[:2]: name[2] for _, name in seen}
     there = ~np.isnan(pair.now.daily(c.SERVER_INFO, "last"))
     for number, index in np.argwhere(there.T).tolist():
-        *server, version = pair.now.names[index]
-        old, name = known.get(tuple(server)), tuple(server)
-        if not version or version == old:
+        server, version = pair.now.names[index][:2], pair.now.names[index][2]
+        old = known.get(server)
+        # A version that was there the day before too is the old one.
+        stays = old is not None and number > 0 and bool(there[index, number - 1])
+        if not version or version == old or stays:
             continue
-        if old is not None and not _was_there(pair.now, there, name, version, number):
-            yield Event(
-                facts.days[number], "version changed", Subject(system=name[0], server=name[1]),
-                note=f"from {old} to {version}",
-            )  # fmt: skip
-            known[name] = version
-        elif old is None:
-            known[name] = version
-
-
-def _was_there(assets: Assets, there: Mask, name: Name, version: str, number: int) -> bool:
-    """Whether the server had this version the day before too: then it is the old one."""
-    index = assets.position((*name, version))
-    return index is not None and number > 0 and bool(there[index, number - 1])
+        if old is not None:
+            subject = Subject(system=server[0], server=server[1])
+            note = f"from {old} to {version}"
+            yield Event(facts.days[number], "version changed", subject, note=note)
+        known[server] = version
 
 
 SEVERITIES = ("crit", "warn", "info")

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Name, Source
+from spark_rollups.report.facts.assets import Name, Source, Subject
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
 _FILLING = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
@@ -100,7 +100,6 @@ class Forecast:
 class Trend:
     metric: str
     name: tuple[str, ...]  # system, account, stream, consumer, server
-    labels: dict[str, str]
     level: float | None
     per_day: float | None
     low: float | None
@@ -137,11 +136,11 @@ def _forecast(row: dict[str, Any]) -> Forecast:
 def trends_of(source: Source, as_of: date | None) -> list[Trend]:
     if as_of is None:
         return []
-    index = ("system", "account", "stream", "consumer", "server")
+    rows = source.snapshot_table("trends", as_of).to_pylist()
+    fields = [name for name in Trend.__slots__ if name != "name"]
     return [
         Trend(
-            row["metric"], tuple(row[name] for name in index), dict(row["labels"]), row["level"], row["per_day"],
-            row["low"], row["high"], row["direction"], row["days"],
+            name=tuple(row[label] for label in Subject.__slots__), **{name: row[name] for name in fields}
         )
-        for row in source.snapshot_table("trends", as_of).to_pylist()
+        for row in rows
     ]  # fmt: skip

@@ -197,6 +197,12 @@ class Facts:
                 parts.append(f"{table}, {len(self.days)} of {whole} days")
         return "; ".join(parts)
 
+    def system_names(self) -> tuple[str, ...]:
+        """Systems with an asset that was seen in the month."""
+        assets = (each.now for each in (self.streams, self.consumers, self.servers, self.systems))
+        found = {each.names[n][0] for each in assets for n in each.seen.nonzero()[0].tolist()}
+        return tuple(sorted(found))
+
     def threshold(self, threshold: Threshold) -> float:
         return self.thresholds[threshold.name].value
 

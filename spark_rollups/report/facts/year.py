@@ -19,6 +19,7 @@ from spark_rollups.report.month import Month
 _MONTHS = 13  # this month, eleven before it, and the same month a year ago
 _LEADS = (30, 90)  # days ahead
 _LEAST_WEEKS = 4  # of each weekday
+_LABELS = ("metric", "system", "account", "stream", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,56 +56,52 @@ class Year:
     scores: tuple[Score, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedForecast:
+    """A forecast for a day, and the level of that day."""
+
+    forecast: Forecast
+    predicted: ExpectedLevel
+    actual: float
+
+    @property
+    def inside(self) -> bool:
+        return self.predicted.low <= self.actual <= self.predicted.high
+
+    @property
+    def error(self) -> float:
+        return abs(self.predicted.middle - self.actual) / max(abs(self.actual), 1.0)
+
+
 def year_of(facts: Facts) -> Year:
     source = facts.source
     covered = [day for day in source.days() if source.hours(day) and day <= facts.month.last]
     months: list[MonthTotals] = []
     load: dict[date, float] = {}
-    for month in _months(facts.month):
+    wanted = [facts.month]
+    while len(wanted) < _MONTHS:
+        wanted.insert(0, wanted[0].before)
+    for month in wanted:
         days = [day for day in covered if month.first <= day <= month.last]
         if not days:
             continue
-        stored = _per_day(source, days)
+        loads = {day: _total(source, c.STREAM_STORED_MESSAGES, "increase", day) for day in days}
+        stored = {day: number for day, number in loads.items() if number is not None}
         load |= stored
-        size = _at_end(source, c.STREAM_BYTES, days)
-        before = months[-1] if months and months[-1].month == month.before else None
-        growth = (
-            None if size is None or before is None or before.size is None else size - before.size
-        )
-        months.append(
-            MonthTotals(
-                month, len(days), size, growth, mean(stored.values()) if stored else None,
-                _at_end(source, c.SERVER_STORAGE_USED_BYTES, days),
-            )
-        )  # fmt: skip
-    weekdays, weeks = _profile(load)
-    return Year(tuple(months), weekdays, weeks, tuple(_scores(facts, covered)))
+        size = _total(source, c.STREAM_BYTES, "last", days[-1])
+        before = months[-1].size if months and months[-1].month == month.before else None
+        growth = None if size is None or before is None else size - before
+        storage = _total(source, c.SERVER_STORAGE_USED_BYTES, "last", days[-1])
+        per_day = mean(stored.values()) if stored else None
+        months.append(MonthTotals(month, len(days), size, growth, per_day, storage))
+    return Year(tuple(months), *_profile(load), tuple(_scores(facts, covered)))
 
 
-def _months(last: Month) -> list[Month]:
-    found = [last]
-    while len(found) < _MONTHS:
-        found.append(found[-1].before)
-    return found[::-1]
-
-
-def _at_end(source: Source, metric: Metric, days: Sequence[date]) -> float | None:
-    table = source.table("daily", days[-1], days[-1], columns=["last"], metrics=[metric.name])
-    total = pc.sum(table["last"]).as_py()
+def _total(source: Source, metric: Metric, column: str, day: date) -> float | None:
+    """Of all series on a day."""
+    found = source.table("daily", day, day, columns=[column], metrics=[metric.name])
+    total = pc.sum(found[column]).as_py()
     return None if total is None else float(total)
-
-
-def _per_day(source: Source, days: Sequence[date]) -> dict[date, float]:
-    """Messages stored on each day, in all streams."""
-    found: dict[date, float] = {}
-    for day in days:
-        table = source.table(
-            "daily", day, day, columns=["increase"], metrics=[c.STREAM_STORED_MESSAGES.name]
-        )
-        total = pc.sum(table["increase"]).as_py()
-        if total is not None:
-            found[day] = float(total)
-    return found
 
 
 def _profile(load: dict[date, float]) -> tuple[tuple[float, ...], int]:
@@ -119,75 +116,44 @@ def _profile(load: dict[date, float]) -> tuple[tuple[float, ...], int]:
 
 def _scores(facts: Facts, covered: Sequence[date]) -> Iterator[Score]:
     """Of the newest snapshot of each earlier month, newest first."""
-    newest: dict[tuple[int, int], date] = {}
-    for day in sorted(facts.source.snapshot_days()):
-        if day < facts.month.first:
-            newest[day.year, day.month] = day
+    snapshots = sorted(day for day in facts.source.snapshot_days() if day < facts.month.first)
+    newest = {(day.year, day.month): day for day in snapshots}
     for made in sorted(newest.values(), reverse=True)[: _MONTHS - 1]:
         forecasts = forecasts_of(facts.source, made)
         for lead in _LEADS:
-            found = checked(facts.source, forecasts, lead, covered)
-            if found:
+            if found := _checked(facts.source, forecasts, lead, covered):
                 yield _score(made, lead, found)
 
 
 def _score(made: date, lead: int, found: Sequence[CheckedForecast]) -> Score:
-    def error(each: CheckedForecast) -> float:
-        return abs(each.predicted.middle - each.actual) / max(abs(each.actual), 1.0)
-
-    worst = max(found, key=error)
+    worst = max(found, key=lambda each: each.error)
     above = sum(each.actual > each.predicted.high for each in found)
     inside = sum(each.inside for each in found)
     return Score(
         made, lead, len(found), inside, above, len(found) - inside - above,
-        median(error(each) for each in found), "" if worst.inside else worst.forecast.name,
+        median(each.error for each in found), "" if worst.inside else worst.forecast.name,
     )  # fmt: skip
 
 
-_LEAD_DAYS = 30
-
-_LABELS = ("metric", "system", "account", "stream", "server")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedForecast:
-    """A forecast of the month before for a day of this month, and the level of that day."""
-
-    forecast: Forecast
-    predicted: ExpectedLevel
-    actual: float
-
-    @property
-    def inside(self) -> bool:
-        return self.predicted.low <= self.actual <= self.predicted.high
-
-
 def checked_forecasts(facts: Facts) -> list[CheckedForecast]:
-    """Forecasts 30 days ahead whose day lies in this month."""
-    return checked(facts.source, facts.forecasts_before, _LEAD_DAYS, facts.days)
+    """Forecasts of the month before, 30 days ahead, whose day lies in this month."""
+    return _checked(facts.source, facts.forecasts_before, _LEADS[0], facts.days)
 
 
-def checked(
+def _checked(
     source: Source, forecasts: Sequence[Forecast], lead: int, days: Collection[date]
 ) -> list[CheckedForecast]:
     """Forecasts for a day that has data."""
-    ahead = ((each, each.at(lead)) for each in forecasts)
-    known = set(days)
-    due = [
-        (each, predicted)
-        for each, predicted in ahead
-        if predicted is not None and predicted.day in known
-    ]
+    ahead, known = [(each, each.at(lead)) for each in forecasts], set(days)
+    due = [(each, level) for each, level in ahead if level is not None and level.day in known]
     metrics = sorted({each.metric for each, _ in due})
     # One read for all limits: one read per limit takes minutes with thousands of them.
-    actual = {
-        day: _levels_on(source, day, metrics) for day in {predicted.day for _, predicted in due}
-    }
-    found = ((each, predicted, actual[predicted.day].get(_key(each))) for each, predicted in due)
+    actual = {day: _levels_on(source, day, metrics) for day in {level.day for _, level in due}}
+    keys = ((each.metric, *each.asset, each.server, each.tier) for each, _ in due)
     return [
-        CheckedForecast(each, predicted, level)
-        for each, predicted, level in found
-        if level is not None
+        CheckedForecast(each, level, actual[level.day][key])
+        for (each, level), key in zip(due, keys, strict=True)
+        if key in actual[level.day]
     ]
 
 
@@ -201,7 +167,3 @@ def _levels_on(source: Source, day: date, metrics: Sequence[str]) -> dict[tuple[
             where = (*(row[name] for name in _LABELS), dict(row["labels"]).get("tier", ""))
             found.setdefault(where, row["last"])
     return found
-
-
-def _key(each: Forecast) -> tuple[str, ...]:
-    return (each.metric, each.system, each.account, each.stream, each.server, each.tier)

@@ -9,14 +9,14 @@ from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Subject, total
-from spark_rollups.report.facts.coverage import (
+from spark_rollups.report.facts.events import SEVERITIES, Event, FailingCheck
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.polls import (
     RequestGap,
     covered_hours,
     missing_data,
     partial_days,
 )
-from spark_rollups.report.facts.events import SEVERITIES, Event, FailingCheck
-from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings.finding import Finding, Severity, findings_of, make_finding
 
 # The finding of each kind of event.

@@ -102,6 +102,10 @@ class Finding:
     def code(self) -> str:
         return self.definition.code
 
+    @property
+    def level(self) -> Level:
+        return LEVELS[self.severity]
+
 
 def make_finding(
     code: str, subject: Subject, as_of: date, *, severity: str = "", by: date | None = None,

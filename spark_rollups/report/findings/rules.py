@@ -14,7 +14,7 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts import consumers, events, servers, sizing
+from spark_rollups.report.facts import consumers, events, polls
 from spark_rollups.report.facts.assets import Floats, Subject, known
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import Stores
@@ -40,7 +40,7 @@ _GIB = 1 << 30  # smaller reservations are no finding
 
 
 def consumer_findings(
-    facts: Facts, month: consumers.ConsumerMonth, sizes: sizing.Sizing, stores: Stores
+    facts: Facts, month: consumers.ConsumerMonth, sizes: consumers.Sizing, stores: Stores
 ) -> Iterator[Finding]:
     now = facts.consumers.now
     found = partial(findings_of, facts=facts, assets=now)
@@ -109,7 +109,7 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
 
 
 def _redelivery(
-    facts: Facts, month: consumers.ConsumerMonth, sizes: sizing.Sizing
+    facts: Facts, month: consumers.ConsumerMonth, sizes: consumers.Sizing
 ) -> Iterator[Finding]:
     often = month.redelivery > facts.threshold(t.REDELIVERY_RATIO)
     causes = consumers.main_cause(month.causes)
@@ -135,13 +135,13 @@ def _not_well(facts: Facts, month: consumers.ConsumerMonth) -> Iterator[Finding]
     )  # fmt: skip
 
 
-def _ack_pending(facts: Facts, sizes: sizing.Sizing) -> Iterator[Finding]:
+def _ack_pending(facts: Facts, sizes: consumers.Sizing) -> Iterator[Finding]:
     now, peak, limit = facts.consumers.now, sizes.peak, sizes.limit
     finite = np.isfinite(limit) & np.array([name[-1] != _EPHEMERAL for name in now.names], bool)
     high = finite & (limit >= facts.threshold(t.ACK_PENDING_WINDOW_LEAST))
     high &= peak >= facts.threshold(t.ACK_PENDING_RATIO) * limit
-    loose = finite & ~high & (limit > sizing.LOOSE_LEAST) & (peak > 0)
-    loose &= limit > sizing.LOOSE_FACTOR * peak
+    loose = finite & ~high & (limit > consumers.LOOSE_LEAST) & (peak > 0)
+    loose &= limit > consumers.LOOSE_FACTOR * peak
     yield from findings_of(
         "SIZE-ACK-PENDING-HIGH", facts, now, high, weight=peak / limit, peak=peak, limit=limit,
         max_pending=lambda index: math.ceil(2 * limit[index]),
@@ -157,7 +157,7 @@ def _took(slow: float) -> str:
     return "longer than the largest bucket" if math.isinf(slow) else fmt.span(slow)
 
 
-def _wait(sizes: sizing.Sizing, index: int) -> str | None:
+def _wait(sizes: consumers.Sizing, index: int) -> str | None:
     """Twice the slow acknowledgements; None without ack_wait."""
     slow, wait = float(sizes.slow_ack[index]), float(sizes.ack_wait[index])
     if math.isnan(wait):
@@ -176,13 +176,13 @@ def publishing_findings(facts: Facts, rejections: Sequence[events.Rejections]) -
         memory=memory, ids=now.highest(c.STREAM_DEDUPE_WINDOW_MESSAGES),
         window=now.last(c.STREAM_DUPLICATE_WINDOW_SECONDS),
     )  # fmt: skip
-    limit, used = sizing.reserved_unused(facts)
+    limit, used = consumers.reserved_unused(facts)
     fills = {each.asset for each in facts.forecasts if each.fills and each.limit_name == "bytes"}
     growing = np.array([name in fills for name in now.names], bool)
     unused, peak = limit * (1 - used), limit * used
     yield from findings_of(
         "SIZE-RESERVED-UNUSED", facts, now,
-        (used < sizing.UNUSED_RATIO) & (unused >= _GIB) & ~growing,
+        (used < consumers.UNUSED_RATIO) & (unused >= _GIB) & ~growing,
         weight=limit - peak, limit=limit, peak=peak,
         max_bytes=lambda index: max(math.ceil(2 * peak[index] / _GIB), 1) * _GIB,
     )  # fmt: skip
@@ -226,7 +226,7 @@ def _rejected(facts: Facts, rejections: Sequence[events.Rejections]) -> Iterator
 def server_findings(facts: Facts) -> Iterator[Finding]:
     now, before = facts.servers.now, facts.servers.before
     found = partial(findings_of, facts=facts, assets=now)
-    up, errors = servers.response_ratio(facts), servers.api_error_ratio(facts)
+    up, errors = polls.response_ratio(facts), polls.api_error_ratio(facts)
     last_days = now.day(c.SERVER_UP, last=True)
     yield from found(
         "SRV-NOT-RESPONDING", mask=up < _UP_RATIO, weight=1 - up, up=up,
@@ -242,7 +242,7 @@ def server_findings(facts: Facts) -> Iterator[Finding]:
         "SRV-CLIENTS-CUT", mask=cut > 0, weight=cut, cut=cut,
         before=before.increase(c.SERVER_SLOW_CONSUMERS),
     )  # fmt: skip
-    offset = servers.certain_offset(facts)
+    offset = polls.certain_offset(facts)
     yield from found(
         "CLK-OFFSET", mask=offset > facts.threshold(t.CLOCK_OFFSET), weight=offset, offset=offset,
         lowest=now.lowest(c.SERVER_CLOCK_OFFSET_SECONDS),

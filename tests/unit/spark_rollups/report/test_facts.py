@@ -15,8 +15,8 @@ from spark_rollups.report.facts.assets import ACCOUNT, Assets, increase_by
 from spark_rollups.report.facts.assets import CONSUMER as CONSUMER_LABELS
 from spark_rollups.report.facts.assets import STREAM as STREAM_LABELS
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.polls import restart_days
 from spark_rollups.report.facts.reading import APPEARING, Kind, read_months
-from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.month import Month, ReportError
 
 
