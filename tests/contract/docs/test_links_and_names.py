@@ -76,7 +76,7 @@ def test_every_request_and_reason_named_is_a_known_one(document: Document) -> No
 
 
 FLAG = r"--[a-z]+(?:[.-][a-z]+)*"
-OTHER_PACKAGES = ("alerts", "archive", "spark_rollups", "streamgauge/demo")
+OTHER_PACKAGES = ("alerts", "archive", "bench", "spark_rollups", "streamgauge/demo")
 
 
 @over_all(DOCUMENTS.values(), "a page names a flag that no command has", NAME)

@@ -20,7 +20,7 @@ from streamgauge.demo.processes.child import Child, ChildError
 _BUSY_CHILD = """
 import subprocess, sys
 computes = "import time\\nwhile time.process_time() < 0.5: pass\\nprint('computed', flush=True); input()"
-subprocess.run([sys.executable, "-c", computes], stdin=subprocess.PIPE)
+subprocess.Popen([sys.executable, "-c", computes], stdin=subprocess.PIPE).wait()
 """
 _COMPUTES_AT_ITS_END = """
 import signal, sys, time
@@ -57,6 +57,7 @@ async def test_a_meter_includes_descendants(tmp_path: Path) -> None:
 async def test_a_part_that_ended_is_named_with_its_output(tmp_path: Path) -> None:
     async with part(tmp_path, "print('no disk'); raise SystemExit(3)") as child:
         meter = await Meter.start("a part", child)
+        await child.ended()
         with pytest.raises(ChildError, match=r"a part ended with exit code 3:\n  no disk"):
             await first_ended([meter])
         with pytest.raises(ChildError, match="exit code 3"):
