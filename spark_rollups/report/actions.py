@@ -6,7 +6,7 @@ What is true at the end of the data and cannot wait is due today.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -15,8 +15,8 @@ from spark_rollups.report.facts.assets import Name, Subject
 from spark_rollups.report.facts.consumers import CurrentState
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner, Owners
-from spark_rollups.report.facts.stores import Store, Stores
-from spark_rollups.report.findings.finding import LEVELS, Finding, Severity, by_urgency
+from spark_rollups.report.facts.stores import Stores
+from spark_rollups.report.findings.finding import Finding, Severity, by_urgency
 from spark_rollups.report.formatting import Level
 
 _TOGETHER = timedelta(days=14)  # servers that fill within this time have one cause
@@ -66,7 +66,7 @@ class _Context:
     owners: Owners
     stores: Stores
     today: date
-    growth: Mapping[Name, float]
+    growth: Mapping[Name, float]  # bytes per day of streams; those of accounts have no stream
 
 
 def actions_of(
@@ -75,10 +75,15 @@ def actions_of(
 ) -> tuple[Action, ...]:  # fmt: skip
     # A report that is made days after its newest data: what was due then is due now.
     recent = timedelta(0) <= made - facts.as_of <= timedelta(days=14)
-    context = _Context(facts, now, owners, stores, made if recent else facts.as_of, _growth(facts))
+    growth: dict[Name, float] = defaultdict(float)
+    for each in facts.forecasts:
+        if each.is_bytes and not each.server:
+            growth[each.asset] = max(growth[each.asset], each.growth_per_day or 0.0)
+    context = _Context(facts, now, owners, stores, made if recent else facts.as_of, growth)
     needed = [each for each in findings if each.severity is not Severity.NOTE]
-    made_of = [_action(context, group) for group in _causes(context, needed)]
-    return tuple(sorted(made_of, key=_order))
+    return tuple(
+        sorted((_action(context, group) for group in _causes(context, needed)), key=_order)
+    )
 
 
 def with_dates_and_owners(
@@ -100,12 +105,10 @@ def _order(action: Action) -> tuple[date, int, float, str, tuple[str, ...]]:
 # --- one cause -------------------------------------------------------------------------------------
 
 
-def _causes(context: _Context, findings: Iterable[Finding]) -> list[list[Finding]]:
+def _causes(context: _Context, findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[Hashable, list[Finding]] = defaultdict(list)
-    accounts = {
-        (each.subject.system, each.subject.account) for each in findings if each.code in _ACCOUNTS
-    }
     servers: dict[str, list[Finding]] = defaultdict(list)
+    accounts = {each.subject.stream_name[:2] for each in findings if each.code in _ACCOUNTS}
     for each in findings:
         if each.code in _SERVERS:
             servers[each.subject.system].append(each)
@@ -115,9 +118,8 @@ def _causes(context: _Context, findings: Iterable[Finding]) -> list[list[Finding
     return [*groups.values(), *together]
 
 
-def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> Hashable:
-    subject = each.subject
-    account = (subject.system, subject.account)
+def _cause(context: _Context, each: Finding, accounts: set[Name]) -> Hashable:
+    subject, account = each.subject, each.subject.stream_name[:2]
     if each.code in _ACCOUNTS:
         return ("account", account)
     if each.code in _STREAMS:
@@ -134,24 +136,10 @@ def _cause(context: _Context, each: Finding, accounts: set[tuple[str, str]]) -> 
 
 def _drives_account(context: _Context, subject: Subject) -> bool:
     """Whether the stream is at least half of the growth of its account."""
-    own = context.growth.get((subject.system, subject.account, subject.stream), 0.0)
-    whole = context.growth.get((subject.system, subject.account, ""), 0.0)
-    return whole <= 0 or own * _replicas(context.facts, subject) >= _DRIVES * whole
-
-
-def _growth(facts: Facts) -> dict[Name, float]:
-    """Bytes per day by system, account and stream; those of accounts have no stream."""
-    found: dict[Name, float] = {}
-    for each in facts.forecasts:
-        if each.is_bytes and not each.server:
-            name = (each.system, each.account, each.stream)
-            found[name] = max(found.get(name, 0.0), each.growth_per_day or 0.0)
-    return found
-
-
-def _replicas(facts: Facts, subject: Subject) -> int:
-    name = (subject.system, subject.account, subject.stream)
-    return int(facts.stream_info.get(name, {}).get("replicas") or 1)
+    stream = subject.stream_name
+    replicas = int(context.facts.stream_info.get(stream, {}).get("replicas") or 1)
+    whole = context.growth.get((*stream[:2], ""), 0.0)
+    return whole <= 0 or context.growth.get(stream, 0.0) * replicas >= _DRIVES * whole
 
 
 def _filling_together(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -159,9 +147,8 @@ def _filling_together(findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: list[list[Finding]] = []
     for each in sorted(findings, key=lambda found: found.by or date.min):
         for group in groups:
-            first = group[0].by or date.min
             same = any(other.subject == each.subject for other in group)
-            if same or (each.by or date.min) - first <= _TOGETHER:
+            if same or (each.by or date.min) - (group[0].by or date.min) <= _TOGETHER:
                 group.append(each)
                 break
         else:
@@ -175,133 +162,111 @@ def _filling_together(findings: Sequence[Finding]) -> list[list[Finding]]:
 def _action(context: _Context, group: Sequence[Finding]) -> Action:
     ordered = sorted(group, key=_first)
     lead = ordered[0]
-    by, why = _due(context, ordered)
-    what, checked = _what(context, ordered)
-    index = _consumer_index(context, lead.subject)
+    index = context.facts.consumers.now.position(lead.subject.labels[:4])
+    by, why = _due(context, ordered, index)
+    what, checked = _what(context, ordered, index)
+    owners = (context.owners.of(each.subject) for each in ordered)
+    # Commands are those of the first finding; of the configuration those of all checks.
+    advised = next((each for each in ordered if each.advice is not None), lead)
+    wanted = ordered if lead.code == _CONFIGURATION else [advised]
+    commands = dict.fromkeys(line for each in wanted for line in each.commands)
     return Action(
         by=by,
-        level=Level.CRITICAL if by is None else max(LEVELS[each.severity] for each in ordered),
+        level=Level.CRITICAL if by is None else max(each.level for each in ordered),
         what=what,
         where=_where(context, ordered),
         why=why,
         otherwise=lead.definition.otherwise or lead.definition.why,
-        owner=_owner(context, ordered),
+        owner=next((each for each in owners if each.name), Owner()),
         checked=checked,
-        commands=_commands(ordered),
+        commands=tuple(commands)[:_COMMANDS],
         findings=tuple(ordered),
         urgency=0.0 if index is None else context.now.urgency(index),
     )
-
-
-def _commands(group: Sequence[Finding]) -> tuple[str, ...]:
-    """Those of the first finding; of the configuration those of all checks."""
-    advised = next((each for each in group if each.advice is not None), group[0])
-    wanted = group if group[0].code == _CONFIGURATION else [advised]
-    return tuple(dict.fromkeys(line for each in wanted for line in each.commands))[:_COMMANDS]
 
 
 def _first(each: Finding) -> tuple[int, date, int]:
     """The order within a cause: what names a consumer's action, else the earliest date."""
     if each.code in _CONSUMER_ORDER:
         return (_CONSUMER_ORDER.index(each.code), date.min, 0)
-    return (len(_CONSUMER_ORDER), each.by or date.max, -LEVELS[each.severity])
+    return (len(_CONSUMER_ORDER), each.by or date.max, -each.level)
 
 
-def _due(context: _Context, group: Sequence[Finding]) -> tuple[date | None, str]:
-    as_of = fmt.day(context.facts.as_of)
+def _due(context: _Context, group: Sequence[Finding], index: int | None) -> tuple[date | None, str]:
+    """By when, and why then."""
+    as_of, now, summary = context.facts.as_of, context.now, group[0].summary
     for each in group:
-        if each.code in _FULL or (each.advice is not None and each.by == context.facts.as_of):
+        if each.code in _FULL or (each.advice is not None and each.by == as_of):
             return None, each.summary
-    index = _consumer_index(context, group[0].subject)
-    if index is not None and context.now.is_urgent(index):
-        lag = context.now.lag[index]
-        behind = f", {fmt.span(float(lag))} behind" if lag > 0 else ""
-        return None, f"On {as_of}: {context.now.text(index)}{behind}. {group[0].summary}"
-    if index is not None and (day := context.now.last_loss[index]) is not None:
-        over = f"The last loss was on {fmt.day(day)}; publishers and backups have them only for a while."
-        return None, f"{group[0].summary} {over}"
     by = min((each.by for each in group if each.by is not None), default=None)
-    if index is not None and by is not None and context.now.is_bad(index):
-        by = min(by, context.facts.as_of + _SOON)
+    if index is not None:
+        if now.is_urgent(index):
+            behind = f", {fmt.span(now.lag[index])} behind" if now.lag[index] > 0 else ""
+            return None, f"On {fmt.day(as_of)}: {now.text(index)}{behind}. {summary}"
+        if (day := now.last_loss[index]) is not None:
+            over = f"The last loss was on {fmt.day(day)}; publishers and backups have them only for a while."
+            return None, f"{summary} {over}"
+        if by is not None and now.is_bad(index):
+            by = min(by, as_of + _SOON)
     if by is None or by <= context.today:
-        return None, group[0].summary
-    return by, f"{group[0].summary} {_reason(context, group, by)}"
-
-
-def _reason(context: _Context, group: Sequence[Finding], by: date) -> str:
+        return None, summary
+    days = fmt.plural((by - as_of).days, "day")
+    reason = f"Within {days} of {fmt.day(as_of)}, the newest day with data."
     if any(each.code.startswith("CAP-") and each.by == by for each in group):
-        return "A week before the earliest date: orders and approvals take time."
-    days = (by - context.facts.as_of).days
-    return f"Within {fmt.plural(days, 'day')} of {fmt.day(context.facts.as_of)}, the newest day with data."
+        reason = "A week before the earliest date: orders and approvals take time."
+    return by, f"{summary} {reason}"
 
 
-def _consumer_index(context: _Context, subject: Subject) -> int | None:
-    if not subject.consumer:
-        return None
-    name = (subject.system, subject.account, subject.stream, subject.consumer)
-    return context.facts.consumers.now.position(name)
-
-
-def _what(context: _Context, group: Sequence[Finding]) -> tuple[str, tuple[str, ...]]:
-    lead = group[0]
-    names = sorted({each.subject.name for each in group})
-    account = next((each for each in group if each.code in _ACCOUNTS), None)
+def _what(
+    context: _Context, group: Sequence[Finding], index: int | None
+) -> tuple[str, tuple[str, ...]]:
+    """An instruction, and what was checked for it."""
+    lead, subject = group[0], group[0].subject
     advice = next((each.advice for each in group if each.advice is not None), None)
-    index = _consumer_index(context, lead.subject)
-    if index is not None and context.now.text(index):
-        called = f"consumer {lead.subject.consumer} of {lead.subject.stream}"
+    if index is not None and (state := context.now.text(index)):
         checked = () if advice is None else (f"{advice.what}.", *advice.checked)
-        return f"Fix {called}: {context.now.text(index)}", checked
+        return f"Fix consumer {subject.consumer} of {subject.stream}: {state}", checked
     if advice is not None:
         return advice.what, advice.checked
+    names = sorted({each.subject.name for each in group})
     if lead.code in _SERVERS:
-        return f"Add storage to {fmt.listed(names)}, or one server more", _server_checks(
-            context, group
-        )
-    if account is not None:
-        return f"{lead.definition.action}: {lead.subject.account}", _largest_of(
-            context, lead.subject
-        )
+        what = f"Add storage to {fmt.listed(names)}, or one server more"
+        return what, _server_checks(context, names)
+    if any(each.code in _ACCOUNTS for each in group):
+        return f"{lead.definition.action}: {subject.account}", _largest_of(context, subject)
     if lead.code == _CONFIGURATION:
         checks = [str(each.evidence[0].value) for each in group]
         number = fmt.plural(len(checks), "check fails", "checks fail")
         return f"Fix the configuration: {number} ({fmt.listed(checks, shown=4)})", ()
-    if lead.subject.consumer:
-        return f"{lead.definition.action}: {lead.subject.consumer} of {lead.subject.stream}", ()
-    named = any(each.subject.parts for each in group)
-    return f"{lead.definition.action}: {fmt.listed(names)}" if named else lead.definition.action, ()
+    called = fmt.listed(names) if any(each.subject.parts for each in group) else ""
+    if subject.consumer:
+        called = f"{subject.consumer} of {subject.stream}"
+    return ": ".join(filter(None, (lead.definition.action, called))), ()
 
 
-def _server_checks(context: _Context, group: Sequence[Finding]) -> tuple[str, ...]:
-    servers = {each.subject.server for each in group}
-    stores = [each for each in context.stores.servers if each.subject.server in servers]
-    return tuple(_expected(context, each) for each in stores[:3])
-
-
-def _expected(context: _Context, store: Store) -> str:
-    as_of = context.facts.forecasts_as_of or context.facts.as_of
-    day, more = store.full_on(as_of), max(store.growth.at(180) - store.limit, 0.0)
-    need = f"; for half a year it needs {fmt.bytes_text(more)} more" if more else ""
-    return (
-        f"Server {store.subject.server}: {fmt.bytes_text(store.used)} of {fmt.bytes_text(store.limit)}, "
-        f"full {store.full_text(day)}{need}."
-    )
+def _server_checks(context: _Context, servers: Sequence[str]) -> tuple[str, ...]:
+    as_of, found = context.facts.forecasts_as_of or context.facts.as_of, []
+    for store in context.stores.servers:
+        if store.subject.server in servers:
+            more = max(store.growth.at(180) - store.limit, 0.0)
+            need = f"; for half a year it needs {fmt.bytes_text(more)} more" if more else ""
+            found.append(
+                f"Server {store.subject.server}: {fmt.bytes_text(store.used)} of "
+                f"{fmt.bytes_text(store.limit)}, full {store.full_text(store.full_on(as_of))}{need}."
+            )
+    return tuple(found[:3])
 
 
 def _largest_of(context: _Context, subject: Subject) -> tuple[str, ...]:
     """The streams that grow most in the account."""
-    growing = sorted(
-        (
-            (growth, name[2])
-            for name, growth in context.growth.items()
-            if name[2] and name[:2] == (subject.system, subject.account)
-        ),
-        reverse=True,
+    growing = (
+        (growth, name[2])
+        for name, growth in context.growth.items()
+        if name[2] and name[:2] == (subject.system, subject.account) and growth > 0
     )
     return tuple(
         f"Stream {stream} grows by {fmt.bytes_text(growth)} a day."
-        for growth, stream in growing[:2]
-        if growth > 0
+        for growth, stream in sorted(growing, reverse=True)[:2]
     )
 
 
@@ -312,8 +277,3 @@ def _where(context: _Context, group: Sequence[Finding]) -> str:
     shared = context.facts.path(subject.parts[:-1])
     names = fmt.listed(list(dict.fromkeys(each.subject.name for each in group)), shown=5)
     return f"{shared}: {names}" if shared else names
-
-
-def _owner(context: _Context, group: Sequence[Finding]) -> Owner:
-    found = [context.owners.of(each.subject) for each in group]
-    return next((each for each in found if each.name), Owner())

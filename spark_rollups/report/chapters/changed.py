@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from exporter import catalog as c
 from exporter.metric import Metric
@@ -140,7 +141,8 @@ def months_chapter(facts: Facts, front: FrontPage) -> Chapter:
     ]
     moving.sort(key=lambda each: (not _is_bad(each), -_weight(each), each.name, each.metric))
     known = facts.forecasts_as_of is not None
-    texts = {} if known else {"empty": "Unknown: there are no trends for this month."}
+    unknown = {"empty": "Unknown: there are no trends for this month."}
+    texts: dict[str, Any] = {} if known else unknown
     trends = table(facts, "trends", [_trend_row(each) for each in moving], **texts)
     return chapter(facts, "months", [table(facts, "months", rows), trends])
 

@@ -50,7 +50,9 @@ def _streams(facts: Facts) -> Table:
         stored_before=before.increase(c.STREAM_STORED_MESSAGES),
         max_age_seconds=limit_of(now.limit(c.STREAM_MAX_AGE_SECONDS, c.STREAM_MESSAGES), messages),
         consumers=now.last(c.STREAM_CONSUMERS), replicas=now.last(c.STREAM_REPLICAS),
-        **{name: [info.get(name) for info in infos] for name in ("discard", "retention", "storage")},
+        discard=[info.get("discard") for info in infos],
+        retention=[info.get("retention") for info in infos],
+        storage=[info.get("storage") for info in infos],
     )  # fmt: skip
 
 

@@ -199,6 +199,10 @@ class Subject:
         return (self.system, self.account, self.stream, self.consumer, self.server)
 
     @property
+    def stream_name(self) -> Name:
+        return self.labels[:3]
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """From the system down; the parent of a server is its system."""
         return tuple(filter(None, self.labels))

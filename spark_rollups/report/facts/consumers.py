@@ -166,7 +166,7 @@ def main_cause(seconds: NDArray[np.float64]) -> list[str | None]:
 
 
 def _if_known(seconds: NDArray[np.float64], names: Any) -> list[str | None]:
-    known = seconds.any(axis=1).tolist()
+    known: list[bool] = np.asarray(seconds.any(axis=1)).tolist()
     return [name if there else None for name, there in zip(names.tolist(), known, strict=True)]
 
 

@@ -80,13 +80,18 @@ def request_gaps(facts: Facts) -> list[RequestGap]:
     sums = np.nan_to_num(skipped.sum(c.REQUEST_SKIPPED)).tolist()
     shares = np.nan_to_num(requests.mean(c.REQUEST_SUCCESS)).tolist()
     found = [
-        RequestGap(*name, min(sums[index] / polls[name[:1]], 1.0) if polls.get(name[:1]) else 1.0)
-        for index, name in enumerate(skipped.names)
+        RequestGap(
+            system,
+            request,
+            reason,
+            min(sums[index] / polls[system,], 1.0) if polls.get((system,)) else 1.0,
+        )
+        for index, (system, request, reason) in enumerate(skipped.names)
         if skipped.seen[index]
     ]
     found += [
-        RequestGap(*name, "", 1 - shares[index])
-        for index, name in enumerate(requests.names)
+        RequestGap(system, request, "", 1 - shares[index])
+        for index, (system, request) in enumerate(requests.names)
         if requests.seen[index]
     ]
     grave = [gap for gap in found if gap.share > 0]

@@ -122,7 +122,7 @@ class Stores:
 
 
 def stores_of(facts: Facts) -> Stores:
-    forecasts = {
+    forecasts: dict[tuple[str, ...], Forecast] = {
         (each.metric, each.system, each.account, each.server, each.tier): each
         for each in facts.forecasts
         if not each.stream

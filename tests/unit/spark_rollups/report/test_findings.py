@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import cache
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from support.collected import over_all
@@ -311,7 +311,13 @@ def test_names_are_quoted_for_the_shell() -> None:
 
 
 def test_a_command_without_its_values_is_omitted() -> None:
-    values = {"ratio": 0.5, "before": None, "cause": "", "wasted": 5.0, "deliveries": 10.0}
+    values: dict[str, Any] = {
+        "ratio": 0.5,
+        "before": None,
+        "cause": "",
+        "wasted": 5.0,
+        "deliveries": 10.0,
+    }
     subject = Subject("prod", "APP", "S", "C")
     finding = make_finding("CON-REDELIVERY-HIGH", subject, LAST, **values)
     assert finding.commands == ("nats consumer info S C",)
