@@ -22,17 +22,15 @@ from spark_rollups.report.chapters.consumers import (
     sizing_chapter,
 )
 from spark_rollups.report.chapters.owners import owners_chapter
-from spark_rollups.report.chapters.year import year_chapter
 from spark_rollups.report.facts.assets import Source
 from spark_rollups.report.facts.consumers import consumer_month, current_state, sizing_of
 from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
 from spark_rollups.report.facts.monthly_facts import read_facts
 from spark_rollups.report.facts.owners import owned_assets, owners_of
 from spark_rollups.report.facts.polls import request_gaps, restart_days
-from spark_rollups.report.facts.scenarios import scenarios_of
-from spark_rollups.report.facts.stores import stores_of
+from spark_rollups.report.facts.stores import scenarios_of, stores_of
 from spark_rollups.report.facts.year import checked_forecasts, year_of
-from spark_rollups.report.findings import changes, rules
+from spark_rollups.report.findings import rules
 from spark_rollups.report.findings.capacity import capacity_findings
 from spark_rollups.report.findings.finding import by_urgency
 from spark_rollups.report.model import Report
@@ -65,9 +63,9 @@ def build_report(
             *rules.consumer_findings(facts, consumers, sizing, stores),
             *rules.server_findings(facts),
             *rules.publishing_findings(facts, rejections),
-            *changes.change_findings(facts, events),
-            *changes.configuration_findings(facts, checks),
-            *changes.data_findings(facts, gaps),
+            *rules.change_findings(facts, events),
+            *rules.configuration_findings(facts, checks),
+            *rules.data_findings(facts, gaps),
         ]
     )
     actions = actions_of(facts, findings, current_state(facts), owners, stores, made.date())
@@ -79,7 +77,7 @@ def build_report(
         owners_chapter(facts, all_owners, actions),
         capacity.scenarios_chapter(facts, scenarios_of(facts, stores)),
         changed.months_chapter(facts, front),
-        year_chapter(facts, year),
+        capacity.year_chapter(facts, year),
         capacity.capacity_chapter(facts),
         servers.streams_chapter(facts),
         consumers_chapter(facts, consumers),

@@ -1,9 +1,12 @@
-"""Rules about capacity: limits that are reached or will be, and unknown dates."""
+"""Capacity: limits that are reached or will be, and advice checked against free storage."""
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +14,18 @@ from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Assets, Subject, divided
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.facts.assets import Assets, Name, Subject, divided
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.stores import Stores, discards_old, is_near
-from spark_rollups.report.findings.advice import stream_advice
-from spark_rollups.report.findings.finding import Finding, Severity, findings_of, make_finding
+from spark_rollups.report.facts.stores import Growth, Store, Stores, discards_old, is_near
+from spark_rollups.report.findings.finding import (
+    Advice,
+    Finding,
+    Severity,
+    findings_of,
+    make_finding,
+)
 from spark_rollups.report.formatting import amount
 
 # Act this long before the earliest date: orders, approvals and disks take time.
@@ -96,3 +105,195 @@ def _high(
         code, facts, assets, mask, weight=fill, used=used, limit=limit, fill=fill, what=what,
         severity=np.where(critical, Severity.CRITICAL, Severity.WARNING),
     )  # fmt: skip
+
+
+_DAY = 86_400.0
+_GIB, _MIB = 1 << 30, 1 << 20
+_MORE = 1.25  # above the highest expected level, so that the next report does not repeat it
+_AIM = 0.8  # a shorter retention leaves a fifth of the limit free
+_LEAST_AGE = 3600.0  # a shorter retention is no advice
+
+
+class _Holder(NamedTuple):
+    """A server or an account that would hold a raise."""
+
+    store: Store
+    needed: float  # bytes that the raise reserves there
+    full: date | None  # with the raise; None: not within a year, or unknown
+
+    @property
+    def holds(self) -> bool:
+        return self.needed <= self.store.free
+
+    @property
+    def sentence(self) -> str:
+        store = self.store
+        what = f"{'Server' if store.subject.server else 'Account'} {store.subject.name}"
+        free = f"{fmt.bytes_text(store.free)} of {fmt.bytes_text(store.limit)} free to reserve"
+        if not self.holds:
+            return f"{what} does not hold it: {fmt.bytes_text(self.needed)} needed, {free}."
+        return f"{what} holds it ({free}) and would then be full {store.full_text(self.full)}."
+
+
+def wanted_limit(each: Forecast) -> int:
+    """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
+    highest = max((ahead.high for ahead in each.ahead), default=0.0)
+    needed = max(highest, each.limit or 0.0) * _MORE
+    if each.is_bytes:
+        step = _GIB if needed >= _GIB else _MIB
+    else:
+        step = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    return math.ceil(needed / step) * step
+
+
+def stream_advice(facts: Facts, stores: Stores, each: Forecast) -> Advice:
+    wanted, quoted = wanted_limit(each), shlex.quote(each.stream)
+    if not each.is_bytes:
+        return Advice(
+            f"Raise max_msgs of stream {each.stream} to {fmt.count(wanted)}",
+            ("A limit of messages reserves no storage; its bytes count against servers and account.",),
+            (f"nats stream edit {quoted} --max-msgs {wanted} --dry-run",),
+        )  # fmt: skip
+    added = max(wanted - (each.limit or 0.0), 0.0)
+    holders = [
+        _Holder(store, added * stores.copies(store, each.asset), store.full_on(each.as_of))
+        for store in stores.of_stream(each.asset)
+    ]
+    checked = [holder.sentence for holder in holders] or [
+        "Servers and account of this stream are unknown: check their free storage first."
+    ]
+    raising = f"nats stream edit {quoted} --max-bytes {wanted} --dry-run"
+    if all(holder.holds for holder in holders):
+        what = f"Raise max_bytes of stream {each.stream} to {fmt.bytes_text(wanted)}"
+        return Advice(what, tuple(checked), (raising,))
+    size = fmt.bytes_text(wanted)
+    checked.insert(0, f"Do not raise max_bytes to {size}: it does not fit.")
+    what, more, commands = _instead(facts, stores, each, size, added, holders, raising)
+    return Advice(what, (*checked, *filter(None, more)), commands, fits=False)
+
+
+def _instead(
+    facts: Facts, stores: Stores, each: Forecast, size: str, added: float,
+    holders: list[_Holder], raising: str,
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+    """Move it, keep less, or add a server: what, what was checked, commands."""
+    blocked = [holder.store.subject for holder in holders if not holder.holds]
+    servers, quoted = [each.server for each in blocked if each.server], shlex.quote(each.stream)
+    moved = (each.level or 0.0) + added
+    free = [store.subject.server for store in stores.elsewhere(each.asset) if store.free >= moved]
+    replicated = stores.replicas.get(each.asset, 1) > 1
+    if replicated and len(servers) == len(blocked) and len(free) >= len(servers):
+        gone, others = fmt.listed(servers), fmt.listed(free)
+        move = f"nats stream cluster peer-remove {quoted}"
+        return (
+            f"Move stream {each.stream} from {gone} to {others}, then raise max_bytes to {size}",
+            (f"Free servers: {others}. Wait until each new replica is current.",),
+            (*(f"{move} {shlex.quote(server)}" for server in servers), raising),
+        )
+    one_more = (
+        f"Or one server more, like {servers[0]}, and move the stream there." if servers else ""
+    )
+    if shorter := _shorter(facts, each):
+        hours, lost = shorter
+        return (
+            f"Set max_age of stream {each.stream} to {fmt.span(hours * 3600)}, or add storage first",
+            (lost, one_more), (f"nats stream edit {quoted} --max-age {hours}h --dry-run",),
+        )  # fmt: skip
+    what = f"Raise the limit of account {blocked[0].account}, then max_bytes of stream {each.stream} to {size}"
+    if servers:
+        what = f"Add a server before you raise max_bytes of stream {each.stream} to {size}"
+    finish = (
+        "Its retention cannot be shortened without losing unprocessed messages: let its consumers "
+        "finish."
+    )
+    commands = ("nats server report jetstream", f"nats consumer report {quoted}")
+    return what, (one_more, finish), commands
+
+
+def _shorter(facts: Facts, each: Forecast) -> tuple[int, str] | None:
+    """A max_age in hours that keeps the stream below its limit, and what it removes.
+
+    None for work queues and interest streams: there age removes unprocessed messages.
+    """
+    info, per_day = facts.stream_info.get(each.asset, {}), _bytes_per_day(facts, each.asset)
+    size = each.level or 0.0
+    if info.get("retention", "limits") != "limits" or not per_day or not each.limit or size <= 0:
+        return None
+    wanted, kept = _AIM * each.limit / per_day * _DAY, size / per_day * _DAY
+    if wanted < _LEAST_AGE:
+        return None
+    now = facts.streams.now
+    messages = float(now.at_end(c.STREAM_MESSAGES)[now.positions[each.asset]])
+    removed = max(1 - wanted / kept, 0.0)
+    text = "the shorter max_age removes"
+    lost = f": {text} nothing now."
+    if removed > 0:
+        number = fmt.count(round(messages * removed))
+        lost = f"; {text} about {fmt.bytes_text(size * removed)} ({number} messages) at once."
+    return _whole_hours(wanted), f"It keeps about {fmt.span(kept)} today{lost}"
+
+
+def _bytes_per_day(facts: Facts, stream: Name) -> float | None:
+    """What the stream stores in a day with data, from the mean size of its messages."""
+    now = facts.streams.now
+    index = now.position(stream)
+    if index is None:
+        return None
+    size, messages, stored, days = (
+        float(column[index])
+        for column in (
+            now.at_end(c.STREAM_BYTES), now.at_end(c.STREAM_MESSAGES),
+            now.increase(c.STREAM_STORED_MESSAGES), now.days_with_data(c.STREAM_STORED_MESSAGES),
+        )
+    )  # fmt: skip
+    known = size > 0 and messages > 0 and stored > 0 and days > 0
+    return size / messages * stored / days if known else None
+
+
+def age_advice(facts: Facts, stores: Stores, stream: Name, lag: float) -> Advice | None:
+    """Longer retention than the worst lag, if it fits; None without max_age or a known lag."""
+    now = facts.streams.now
+    index = now.position(stream)
+    if index is None or not lag > 0:
+        return None
+    age = float(now.at_end(c.STREAM_MAX_AGE_SECONDS)[index])
+    if not age > 0:
+        return None
+    hours = _whole_hours(max(lag, age) * _MORE)
+    longer = fmt.span(hours * 3600)
+    holders = _holders_of_age(facts, stores, stream, index, hours * 3600)
+    checked = tuple(holder.sentence for holder in holders)
+    if not all(holder.holds for holder in holders):
+        return Advice(
+            f"Make the consumer faster: {stream[2]} cannot keep messages longer",
+            (f"Do not raise max_age to {longer}: it does not fit.", *checked),
+            fits=False,
+        )
+    return Advice(
+        f"Raise max_age of stream {stream[2]} to {longer}, and make the consumer faster",
+        checked,
+        (f"nats stream edit {shlex.quote(stream[2])} --max-age {hours}h --dry-run",),
+    )
+
+
+def _holders_of_age(
+    facts: Facts, stores: Stores, stream: Name, index: int, max_age: float
+) -> list[_Holder]:
+    """The storage that a longer max_age uses; empty if the bytes of a day are unknown."""
+    now, per_day = facts.streams.now, _bytes_per_day(facts, stream)
+    if per_day is None:
+        return []
+    limit = float(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)[index])
+    wanted = min(per_day * max_age / _DAY, limit if limit > 0 else math.inf)
+    added = max(wanted - float(now.at_end(c.STREAM_BYTES)[index]), 0.0)
+    as_of, found = facts.forecasts_as_of or facts.as_of, []
+    for store in stores.of_stream(stream):
+        needed = added * stores.copies(store, stream)
+        found.append(_Holder(store, needed, store.full_on(as_of, 1.0, (Growth(((0, needed),)),))))
+    return found
+
+
+def _whole_hours(seconds: float) -> int:
+    """Whole days from three days on."""
+    hours = max(math.floor(seconds / 3600), 1)
+    return hours // 24 * 24 if hours >= 72 else hours

@@ -20,7 +20,6 @@ import numpy as np
 
 from spark_rollups.report.facts.assets import Assets, Mask, Subject, known, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.findings.advice import Advice
 from spark_rollups.report.formatting import Kind, Level, Value, template, text_of
 
 
@@ -70,6 +69,14 @@ def _definitions() -> dict[str, Definition]:
 
 
 BY_CODE = _definitions()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    what: str  # an instruction
+    checked: tuple[str, ...] = ()  # which server and account hold it, and when they are full then
+    commands: tuple[str, ...] = ()
+    fits: bool = True  # False: the raise alone would overfill a server or an account
 
 
 @dataclass(frozen=True, slots=True)
