@@ -23,7 +23,7 @@ class Tree:
         (root / "deploy/release.toml").write_text('version = "0.1.0"\n')
 
     def git(self, *words: str) -> str:
-        # Without the repository and the settings of whoever runs the tests.
+        # Without the repository and the settings of the user who runs the tests.
         clean = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
         clean |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
         done = subprocess.run(
