@@ -275,5 +275,6 @@ def _where(context: _Context, group: Sequence[Finding]) -> str:
     if len({each.subject for each in group}) == 1:
         return context.facts.path(subject.parts) or subject.name
     shared = context.facts.path(subject.parts[:-1])
-    names = fmt.listed(list(dict.fromkeys(each.subject.name for each in group)), shown=5)
+    called = (each.subject.name if each.subject.parts[1:] else "several streams" for each in group)
+    names = fmt.listed(list(dict.fromkeys(called)), shown=5)
     return f"{shared}: {names}" if shared else names

@@ -239,6 +239,9 @@ def fan_shapes(fan: Fan) -> Mapping[str, Any]:
     # The value stands left of its point and above the line: the band is on the right.
     right = x(today) > _LEFT + 60
     limit = y(fan.limit) if fan.limit is not None and fan.limit <= top else None
+    spot = y(level) - 8 if y(level) > _TOP + 12 else y(level) + 16
+    if limit is not None and spot - 14 < limit < spot + 4:  # the line would run through the value
+        spot = limit - 4
     return {
         "ticks": [(x(day), short_day(day), anchor) for day, anchor in dict.fromkeys(ticks)],
         "today": (x(today), y(level)),
@@ -246,8 +249,7 @@ def fan_shapes(fan: Fan) -> Mapping[str, Any]:
         "band": points([fan.days[-1], *edge]) if fan.ahead else "",
         "middle": points([fan.days[-1], *middle]) if fan.ahead else "",
         "value": (
-            x(today) + (-5 if right else 5), y(level) - 8 if y(level) > _TOP + 12 else y(level) + 16,
-            "end" if right else "start",
+            x(today) + (-5 if right else 5), spot, "end" if right else "start",
         ),
         "limit": limit,
         # Above its line on the left, unless the current value is there.

@@ -101,7 +101,7 @@ def full_figure(facts: Facts) -> Figure | None:
         )
         for each in fills[:_RANGE_LIMIT]
     )  # fmt: skip
-    more = f" The {_RANGE_LIMIT} soonest of {len(fills)}." if len(fills) > _RANGE_LIMIT else ""
+    more = f" The {_RANGE_LIMIT} soonest of {len(fills):,}." if len(fills) > _RANGE_LIMIT else ""
     return Figure(
         "ranges", "What will be full, and when",
         "The bar spans the earliest to the latest date; the mark is the likely date."

@@ -58,9 +58,11 @@ _LEVELS = dict.fromkeys(("went back", "lost its quorum"), Level.CRITICAL) | dict
 
 
 def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
-    """Health is compared over consumers that both months have, so that the base is the same."""
+    """Health is compared over consumers that both months have: then the base is the same."""
     streams, consumers, servers = facts.streams, facts.consumers, facts.servers
-    both = consumers.now.seen & consumers.before.seen
+    both, worst, over_both = consumers.now.seen & consumers.before.seen, _WORST, _OVER_BOTH
+    if not facts.days_before:
+        both, worst, over_both = consumers.now.seen, "worst", _OVER
     states = (month.verdicts[both], month.verdicts_before[both])
     lags = (month.lag[both], month.lag_before[both])
 
@@ -97,8 +99,8 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
         compared("abandoned", "Abandoned messages in streams", Kind.COUNT,
                  at_end(c.CONSUMER_EXHAUSTED_MESSAGES), consumers, True),
         Comparison("not_well", "Time of consumers not well", Kind.SHARE,
-                   share_not_well(states[0]), share_not_well(states[1]), True, _OVER_BOTH),
-        Comparison("lag", "Worst lag", Kind.SECONDS, highest(lags[0]), highest(lags[1]), True, _WORST),
+                   share_not_well(states[0]), share_not_well(states[1]), True, over_both),
+        Comparison("lag", "Worst lag", Kind.SECONDS, highest(lags[0]), highest(lags[1]), True, worst),
         per_day("unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
         compared("storage", "Storage used on servers", Kind.BYTES,
                  at_end(c.SERVER_STORAGE_USED_BYTES), servers),
