@@ -16,7 +16,7 @@ PORTS: Final = {
 }
 DEFAULT_SPEED: Final = 30.0
 # So that there is something to see from the start.
-BROKEN_AT_START: Final = ("poison", "slow-ack", "duplicate")
+BROKEN_AT_START: Final = ("poison", "slow-ack", "oversized")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Faults of publishing: duplicates, wrong expected sequences, a full stream."""
+"""Faults of publishing: messages too large, wrong expected sequences, a full stream."""
 
 import asyncio
 from collections.abc import Sequence
 from itertools import count
+from typing import ClassVar
 
 from nats.js.api import DiscardPolicy
 
@@ -10,15 +11,17 @@ from streamgauge.demo.actors.context import ActorContext, ack_all
 from streamgauge.demo.faults.fault import Fault, Work
 
 
-class Duplicate(Fault):
-    name = "duplicate"
-    what = "every message is published three times with one message id"
+class Oversized(Fault):
+    name = "oversized"
+    what = "every message is larger than the stream's max_msg_size, and is rejected"
     place = "SIGNUPS"
     alerts = ("PublishesNotStored",)
-    remedy = "the publisher sends each message once"
+    remedy = "the publisher sends messages that fit"
+    MOST_BYTES: ClassVar[int] = 200
+    RETRIED: ClassVar[int] = 4  # so often a message is sent twice: a dedupe hit, and no fault
 
     async def prepare(self, context: ActorContext) -> None:
-        await context.add_stream("SIGNUPS", "signups.>")
+        await context.add_stream("SIGNUPS", "signups.>", max_msg_size=self.MOST_BYTES)
         await context.add_consumer("SIGNUPS", "deduplicated")
 
     def actors(self, context: ActorContext) -> Sequence[Work]:
@@ -26,8 +29,11 @@ class Duplicate(Fault):
 
     async def _publish(self, context: ActorContext) -> None:
         for number in count(1):
-            for _ in range(3 if self.broken else 1):
-                await context.publish("signups.new", Nats_Msg_Id=f"signup-{number}")
+            headers = {"Nats_Msg_Id": f"signup-{number}"}
+            if self.broken:
+                headers["Photo"] = "x" * self.MOST_BYTES
+            for _ in range(1 if number % self.RETRIED else 2):
+                await context.publish("signups.new", **headers)
             await asyncio.sleep(0.5)
 
 

@@ -18,7 +18,7 @@ KINDS: Final[tuple[type[Fault], ...]] = (
     delivery.Unbound,
     delivery.MissedPush,
     delivery.Retention,
-    publishing.Duplicate,
+    publishing.Oversized,
     publishing.Conflict,
     publishing.Full,
     assets.Recreate,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from contextlib import suppress
 
+from nats.js.errors import APIError
 from support.faults.fault import Fault, Site, acknowledge, info, on_stream, ticket
+from support.faults.reached_limits import edit_stream
 
 SUBJECT_WITHOUT_CONSUMER = "queue.other"
 
@@ -112,25 +116,21 @@ class WorkqueueStuck(Fault):
 
 
 class PublishesNotStored(Fault):
-    """A program sends everything twice. The remedy is to find out why, and to stop it."""
+    """A program sends what the stream does not take. The remedy is a larger max_msg_size."""
 
-    alerts = (ticket("PublishesNotStored", **on_stream("DOUBLED")),)
+    alerts = (ticket("PublishesNotStored", **on_stream("OVERSIZED")),)
 
     async def prepare(self, site: Site) -> None:
-        await site.api.stream("DOUBLED", subjects=["doubled"])
+        await site.api.stream("OVERSIZED", subjects=["oversized"], max_msg_size=10)
 
     async def provoke(self, site: Site) -> None:
-        self._fixed = asyncio.Event()
         site.start(self._publish(site))
 
     async def _publish(self, site: Site) -> None:
-        number = 0
-        while True:
-            number += 1
-            for _ in range(1 if self._fixed.is_set() else 2):
-                id_ = {"Nats-Msg-Id": str(number)}
-                await site.api.jetstream.publish("doubled", b"twice?", headers=id_)
-            await asyncio.sleep(0.2)
+        for payload in itertools.cycle((b"small", b"a large one")):
+            with suppress(APIError):
+                await site.api.jetstream.publish("oversized", payload)
+            await asyncio.sleep(0.1)
 
     async def remedy(self, site: Site) -> None:
-        self._fixed.set()
+        await edit_stream(site, "OVERSIZED", max_msg_size=100)

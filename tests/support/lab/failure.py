@@ -11,6 +11,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
@@ -150,9 +151,11 @@ class Failure(ABC):
 
 
 def first_number(text: str) -> float:
-    """Names of the lab have no digits. 1.5k means 1500, as Prometheus writes it."""
+    """Names of the lab have no digits. 1.5k means 1500, as Prometheus writes it. A text may say
+    "some" before anything is counted: that is not a number."""
     found = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)(k?)", text)
-    assert found is not None, text
+    if found is None:
+        return nan
     return float(found[1]) * (1000 if found[2] else 1)
 
 
