@@ -416,6 +416,17 @@ def test_sums_are_compared_by_covered_day() -> None:
     assert (stored.now, stored.before) == (50_000, 50_000)
 
 
+def test_without_the_month_before_the_health_of_this_month_is_known() -> None:
+    rollups = healthy()
+    for day in OCTOBER:
+        del rollups.covered[day]
+    for name, rows in rollups.rows.items():
+        rollups.rows[name] = [row for row in rows if row["day"] not in OCTOBER]
+    found = {each.key: each for each in report_of(rollups).front.comparisons}
+    assert (found["lag"].now, found["lag"].before, found["lag"].basis) == (5, None, "worst")
+    assert (found["not_well"].now, found["not_well"].before) == (0, None)
+
+
 def test_worse_is_a_tenth_more_of_something_bad() -> None:
     def level(now: float | None, before: float | None, bad: bool | None = True) -> Level:
         return Comparison("x", "X", Kind.COUNT, now, before, bad).level

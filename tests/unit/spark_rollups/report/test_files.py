@@ -216,6 +216,14 @@ def test_a_limit_far_above_does_not_flatten_the_picture() -> None:
     assert "limit" not in fan(None)
 
 
+def test_no_limit_runs_through_the_newest_value() -> None:
+    """The value is 8; its text is as high as 12 units of the picture."""
+    for limit in (7.0, 8.0, 8.5, 9.0, 9.5, 10.0, 12.0):
+        (line,) = re.findall(r'<line class="limit" [^>]*y1="([0-9.]+)"', fan(limit))
+        (baseline,) = re.findall(r'<text class="value" [^>]*y="([0-9.]+)"', fan(limit))
+        assert not float(baseline) - 12 < float(line) < float(baseline) + 2, limit
+
+
 def test_all_points_lie_within_the_picture() -> None:
     numbers = re.findall(r"([\d.]+),([\d.]+)", fan(20))
     assert len(numbers) > 8
