@@ -29,9 +29,9 @@ def consumer_columns(
     infos: InfoCache[Consumer],
     now: float,
 ) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else down_value(row) for row in rows))
+    yield Column(catalog.CONSUMER_UP, heads, [1 if row.up else down_value(row) for row in rows])
     yield infos.column(rows, heads)
-    if not all(row.up for row in rows):
+    if not all(each(rows, "up")):
         # Without a response from the leader nothing else is known.
         pairs = [(row, head) for row, head in zip(rows, heads, strict=True) if row.up]
         rows, heads = [row for row, _ in pairs], [head for _, head in pairs]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from exporter import catalog
 from exporter.exposition.text_format import Column, head_ending
 from exporter.metric import Metric
 from exporter.model import NO_NOTES, Consumer, OwnerNotes, Stream
-from exporter.samples.rows import JoinedHeads, yes_no
+from exporter.samples.rows import JoinedHeads, each, yes_no
 
 _OWNER = len(catalog.OWNER_LABELS)
 _CONSUMER_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) : -_OWNER]
@@ -27,18 +28,18 @@ class InfoCache(Generic[Row]):
     """Keeps the label text of the last poll."""
 
     metric: Metric
-    facts: Callable[[Row], Facts]
+    facts: Callable[[Sequence[Row]], list[Facts]]  # of all rows
     ending: Callable[[Row], str]
     _heads: Sequence[str] = ()
     _facts: list[Facts] = field(default_factory=list)
     _endings: list[str] = field(default_factory=list)  # label text of the facts; "": no series
 
     def column(self, rows: Sequence[Row], heads: Sequence[str]) -> Column:
-        facts = list(map(self.facts, rows))
+        facts = self.facts(rows)
         if facts != self._facts or heads != self._heads:
             self._endings = self._render_endings(rows, heads, facts)
         self._heads, self._facts = heads, facts
-        values = (1 if ending else None for ending in self._endings)
+        values = [1 if ending else None for ending in self._endings]
         return Column(self.metric, JoinedHeads(heads, self._endings), values)
 
     def _render_endings(
@@ -64,8 +65,8 @@ def consumer_infos() -> InfoCache[Consumer]:
     return InfoCache(catalog.CONSUMER_INFO, _consumer_facts, _consumer_ending)
 
 
-def _stream_facts(row: Stream) -> Facts:
-    return row.config, row.leader, row.raft_group
+def _stream_facts(rows: Sequence[Stream]) -> list[Facts]:
+    return list(map(attrgetter("config", "leader", "raft_group"), rows))
 
 
 def _stream_ending(row: Stream) -> str:
@@ -88,8 +89,9 @@ def _stream_ending(row: Stream) -> str:
     )
 
 
-def _consumer_facts(row: Consumer) -> Facts:
-    return row.config, row.leader, len(row.replicas)
+def _consumer_facts(rows: Sequence[Consumer]) -> list[Facts]:
+    replicas = map(len, each(rows, "replicas"))
+    return list(zip(each(rows, "config"), each(rows, "leader"), replicas, strict=True))
 
 
 def _consumer_ending(row: Consumer) -> str:

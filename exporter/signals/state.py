@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
@@ -93,9 +94,21 @@ class StreamState(EventCounters, gc=False):
     earlier: int = 0  # last sequence at the poll before the previous one
     still: bool = False  # nothing was stored or removed since the previous poll
     deleted: tuple[int, int] = (0, 0)  # at most, at the last two polls
+    view: StreamView | None = None  # of the last poll
 
     def observe(self, row: Stream, server_now: float) -> StreamView:
         """`row` comes from the stream's leader. At the first poll it is the row in the state."""
+        view = self.view
+        if row is self.row and view is not None and view.still and not view.by_limits:
+            # As for most streams: only the time has changed since the previous poll.
+            self.times.note(row, server_now)
+            self.observed_at = server_now
+            self.view = replace(view, server_now=server_now)
+        else:
+            self.view = self._compared(row, server_now)
+        return self.view
+
+    def _compared(self, row: Stream, server_now: float) -> StreamView:
         before, config = self.row, row.config
         since = self.observed_at if self.observed_at > NEVER else server_now
         polls = PollTimes(since, server_now, self.times.stored_after)

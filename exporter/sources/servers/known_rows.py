@@ -1,14 +1,15 @@
-"""Rows of the previous poll, reused where a consumer did not change.
+"""Rows of the previous poll, reused where a stream or consumer did not change.
 
-Most consumers of a large system do not. Later steps need not compare a row that is the same object.
+Most of a large system do not. Later steps need not compare a row that is the same object.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from exporter.model import Consumer
-from exporter.sources.decoding.wire import WireConsumer
+from exporter.model import Consumer, Stream, StreamConfig
+from exporter.sources.decoding.decode import known_time
+from exporter.sources.decoding.wire import WireConsumer, WireStream
 
 Place = tuple[str, str, str]  # server, account, stream
 
@@ -19,6 +20,7 @@ class KnownRows:
 
     _rows: dict[Place, list[Consumer | None]] = field(default_factory=dict)
     _before: dict[Place, list[Consumer | None]] = field(default_factory=dict)
+    streams: dict[tuple[str, str], Stream] = field(default_factory=dict)  # by account and name
     _changes: int = 0
     _same_configs: bool = False
 
@@ -70,4 +72,32 @@ def is_same(before: Consumer, wire: WireConsumer, first_seq: int) -> bool:
         and wire.push_bound == before.push_bound
         and (wire.cluster is None or not wire.cluster.replicas)
         and not before.replicas
+    )
+
+
+def is_same_stream(
+    before: Stream, wire: WireStream, config: StreamConfig | None, leader: str
+) -> bool:
+    """Whether a stand-alone stream without origins reports what it reported before."""
+    state, cluster = wire.state, wire.cluster
+    return (
+        state.last_seq == before.last_seq
+        and state.messages == before.messages
+        and state.bytes == before.bytes
+        and state.first_seq == before.first_seq
+        and config is before.config
+        and leader == before.leader
+        and before.up
+        and wire.created == before.created
+        and known_time(state.last_ts) == before.last_stored
+        and (state.messages == 0 or state.first_ts == before.first_time)
+        and state.num_subjects == before.subjects
+        and state.consumer_count == before.consumers
+        and state.num_deleted == before.deleted
+        and state.lost is None
+        and not before.lost
+        and (cluster.raft_group if cluster else "") == before.raft_group
+        and (cluster is None or not cluster.replicas)
+        and not (before.replicas or before.follower_messages or before.origins)
+        and not (wire.mirror or wire.sources)
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 
 import msgspec
@@ -26,7 +27,7 @@ from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireCluster, WireConsumer, WireStream
 from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.filters import Filters
-from exporter.sources.servers.known_rows import KnownRows, is_same
+from exporter.sources.servers.known_rows import KnownRows, is_same, is_same_stream
 
 StreamKey = tuple[str, str]
 ConsumerKey = tuple[str, str, str]
@@ -54,7 +55,9 @@ class ConfigCache:
         key = (account, wire.name)
         if wire.config is not None:
             read = stream_config(wire.name, wire.config, self.metadata_keys)
-            self.streams[key] = self._with_server_default(read)
+            read = self._with_server_default(read)
+            if read != self.streams.get(key):  # else it stays the same object
+                self.streams[key] = read
             self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
             self._created[key] = wire.created
         config = self.streams.get(key)
@@ -143,7 +146,8 @@ class LeaderRows:
     without_jsz: frozenset[str] = frozenset()
     starting: frozenset[str] = frozenset()  # servers that have just started
     _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
-    _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
+    # By stream, then by name: no key is made for each of 100,000 consumers.
+    _led: dict[StreamKey, dict[str, Consumer]] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
     _unknown: set[ConsumerKey] = field(default_factory=set)
     # Assets with a malformed row -> the servers that sent it.
@@ -201,6 +205,7 @@ class LeaderRows:
         name, first_seq, configs = stream.name, stream.state.first_seq, self.configs
         every, wires = self.filters.consumers.open, stream.consumer_detail or ()
         known = self.known.of(server, account, name, len(wires))
+        led = self._led.setdefault((account, name), {})
         for place, wire in enumerate(wires):
             if not every and not self.filters.consumers.wants(wire.name):
                 continue
@@ -219,12 +224,11 @@ class LeaderRows:
             else:
                 row = consumer_from_wire(account, name, wire, config, server, first_seq)
                 known[place] = row
-            key = (row.account, row.stream, row.name)
-            rival = self._led.get(key)
+            rival = led.get(row.name)
             # During an election two servers may both report themselves as the leader; the one that
             # delivered more is the newer.
             if rival is None or row.delivered_consumer_seq > rival.delivered_consumer_seq:
-                self._led[key] = row
+                led[row.name] = row
 
     def _leads_well(self, cluster: WireCluster, server: str) -> bool:
         if cluster.leader != server:
@@ -244,6 +248,7 @@ class LeaderRows:
         """Call it after all servers were added: the rows are made once."""
         if self._stream_rows is None:
             self._stream_rows = tuple(self._made_streams())
+            self.known.streams = {(row.account, row.name): row for row in self._stream_rows}
         return self._stream_rows
 
     def _made_streams(self) -> list[Stream]:
@@ -259,10 +264,7 @@ class LeaderRows:
                 reason = "offline" if rows.unsupported else "no_leader"
                 found.append(silent_stream(account, name, reason, config, hosts))
                 continue
-            followers = tuple(
-                (server, count) for server, count in rows.seen_by.items() if server != rows.leader
-            )
-            found.append(stream_from_wire(account, rows.leader_row, config, rows.leader, followers))
+            found.append(self._led_stream(account, name, rows, rows.leader_row))
         for key, servers in self._unread_streams.items():
             known = self._streams.get(key)
             if known is None or known.leader_row is None:
@@ -271,24 +273,46 @@ class LeaderRows:
                 found.append(silent_stream(*key, MALFORMED, config, hosts))
         return found
 
+    def _led_stream(self, account: str, name: str, rows: _StreamRows, wire: WireStream) -> Stream:
+        key = (account, name)
+        config, before = self.configs.streams.get(key), self.known.streams.get(key)
+        followers = tuple(
+            (server, count) for server, count in rows.seen_by.items() if server != rows.leader
+        )
+        if (
+            before is not None
+            and not followers
+            and is_same_stream(before, wire, config, rows.leader)
+        ):
+            return before
+        return stream_from_wire(account, wire, config, rows.leader, followers)
+
     def consumer_counts(self) -> Counter[str]:
         """By account, of those that have a leader."""
-        return Counter(account for account, _, _ in self._led)
+        found = Counter[str]()
+        for (account, _), led in self._led.items():
+            found[account] += len(led)
+        return found
 
     def consumers(self) -> tuple[Consumer, ...]:
         leaderless = (
             silent_consumer(*key, "no_leader", self.configs.consumers.get(key), tuple(hosts))
             for key, hosts in self._followed.items()
-            if key not in self._led
+            if not self._is_led(key)
             and key not in self._unknown
             and key not in self._unread_consumers
         )
         unread = (
             silent_consumer(*key, MALFORMED, self.configs.consumers.get(key), tuple(hosts))
             for key, hosts in self._unread_consumers.items()
-            if key not in self._led
+            if not self._is_led(key)
         )
-        return (*self._led.values(), *leaderless, *unread)
+        led = chain.from_iterable(found.values() for found in self._led.values())
+        return (*led, *leaderless, *unread)
+
+    def _is_led(self, key: ConsumerKey) -> bool:
+        account, stream, name = key
+        return name in self._led.get((account, stream), ())
 
 
 _name = attrgetter("name")
