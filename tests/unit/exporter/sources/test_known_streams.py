@@ -8,7 +8,6 @@ from support.exporter.models import NOW, at
 
 from exporter.model import Stream
 from exporter.sources.decoding.wire import (
-    WireAccountDetail,
     WireCluster,
     WireLost,
     WireOrigin,
@@ -17,6 +16,7 @@ from exporter.sources.decoding.wire import (
     WireStream,
     WireStreamConfig,
 )
+from exporter.sources.decoding.wire_servers import WireAccountDetail
 from exporter.sources.filters import Filters
 from exporter.sources.servers.known_rows import KnownRows
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows
