@@ -9,7 +9,7 @@ SECOND = {"alertname": "B"}
 
 
 def post(firing: list[dict[str, str]], resolved: list[dict[str, str]] | None = None) -> Post:
-    return Post("page", "one group", _keys(firing), _keys(resolved or []), (), 0.0)
+    return Post("page", "one group", _keys(firing), _keys(resolved or []), (), frozenset(), 0.0)
 
 
 def _keys(alerts: list[dict[str, str]]) -> frozenset[Key]:

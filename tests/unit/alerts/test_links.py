@@ -19,9 +19,9 @@ from exporter.polling.supervisor import Supervisor
 from exporter.web import make_app
 
 STREAM, CONSUMER, SERVER = "ORDERS & more", "wörker/1+2", "n1 <west>"
-POLLED = polled(stream(STREAM), consumer(CONSUMER, stream=STREAM), server(SERVER), now=time.time())
+ROWS = (stream(STREAM), consumer(CONSUMER, stream=STREAM), server(SERVER))
 LABELS = {
-    "system": POLLED.system, "account": "APP", "stream": STREAM, "consumer": CONSUMER, "server": SERVER,
+    "system": "demo", "account": "APP", "stream": STREAM, "consumer": CONSUMER, "server": SERVER,
 }  # fmt: skip
 VALUE = re.compile(r"\{\{ \$labels\.([a-z]+) \| urlquery \}\}")
 PAGE = re.compile(rf"\b(?:consumer|stream|server)\?(?:[a-z]+={VALUE.pattern}&?)+")
@@ -36,7 +36,7 @@ def pages_of(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", [alert.full_name for alert in ALERTS])
 async def test_each_page_of_a_link_opens_and_names_the_asset(name: str) -> None:
-    supervisor = cast("Supervisor", site(POLLED).supervisor)
+    supervisor = cast("Supervisor", site(polled(*ROWS, now=time.time())).supervisor)
     async with TestClient(TestServer(make_app(supervisor, "flags"))) as client:
         for page in pages_of(name):
             kind = page.partition("?")[0]
