@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 # A decoded response is some hundred thousand objects that live until the next poll. With the default
 # thresholds the garbage collector would walk all of them several times during decoding.
-GC_THRESHOLDS = (500_000, 50, 100)
+GC_THRESHOLDS = (50_000, 50, 100)
 
 
 def main(argv: Sequence[str]) -> int:
