@@ -51,8 +51,12 @@ async def exchange(reader: Client, writer: Client) -> None:
     for _ in range(MESSAGES):
         await writer.publish("t", PAYLOAD)
     await writer.flush()
-    for _ in range(MESSAGES):
-        await subscription.next_msg(timeout=60)
+    for arrived in range(MESSAGES):
+        try:
+            await subscription.next_msg(timeout=60)
+        except TimeoutError:
+            ends = [(each.is_connected, each.last_error, each.stats) for each in (reader, writer)]
+            pytest.fail(f"{arrived} of {MESSAGES} messages arrived; reader and writer: {ends}")
 
 
 def account_traffic(exposed: Exposed, account: str) -> tuple[float | None, ...]:
