@@ -94,7 +94,7 @@ async def run(urls: list[str]) -> None:
     client = await nats.connect(urls, user=USER, password=USER)
     jetstream = client.jetstream(timeout=30)
     await prepare(jetstream)
-    broken = ("poison", "slow-ack", "duplicate", "nak-loop", "exhausted")
+    broken = ("poison", "slow-ack", "nak-loop", "exhausted")
     async with workload(urls[0], USER, USER, broken=broken) as demo:
         await asyncio.gather(demo.ended, write(jetstream), read(jetstream))
 
