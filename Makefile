@@ -73,6 +73,7 @@ generate: $(READY) ## write the generated references, rule files and boards
 	@$(BIN)/python -m alerts.compatibility
 	@$(BIN)/streamgauge alerts render --format helm --out $(CHART)/templates >/dev/null
 	@rm -f $(CHART)/boards/*.json && cp dashboards/generated/*.json $(CHART)/boards/
+	@command -v helm >/dev/null || echo "helm is not installed: deploy/kubernetes/streamgauge.yaml stays as it is" >&2
 	@! command -v helm >/dev/null || helm template streamgauge $(CHART) --kube-version 1.31.0 --namespace monitoring --values deploy/kubernetes/values.yaml > deploy/kubernetes/streamgauge.yaml
 
 cut: $(READY) ## date the changelog and set the version of a release; VERSION=0.2.0

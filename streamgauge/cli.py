@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "archive": Command(
         "archive.main",
         "archive.settings.flags",
-        "receive remote write and store it as Parquet",
+        "receive remote write and store it in Delta tables",
         "archive",
         tools="archive.tools.command_line",
     ),

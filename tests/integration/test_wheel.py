@@ -201,24 +201,52 @@ async def test_the_exporter_of_the_wheel_sees_a_stream(whole: Place, tmp_path: P
     assert read_series(ended.stdout).value("stream_up", stream="ORDERS") == 1
 
 
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("extra", ["exporter", "alerts", "archive", "dashboards"])
-def test_each_extra_is_enough_for_its_command(extra: str, wheel: Path, tmp_path: Path) -> None:
+# What a command with only its own extra does: words, exit code, and what it says.
+ALONE: Final = {
+    "exporter": ("exporter --once --nats nats://127.0.0.1:1", 1, "127.0.0.1:1"),
+    "alerts": ("alerts render --out rules", 0, ""),
+    "archive": ("archive inspect .", 2, "there is no archive here"),
+    "dashboards": ("dashboards render --out boards", 0, ""),
+    "spark": ("report --rollups . --out report", 2, "no rollups here"),
+    "spark,connect": ("rollup --archive . --out r --remote sc://127.0.0.1:1", 2, "no archive here"),
+}
+
+
+def installed(wheel: Path, extra: str, folder: Path) -> Place:
     """Fetched from the index into an empty environment."""
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "place")
-    place = Place(tmp_path / "place")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    place = Place(folder)
     pip = (sys.executable, "-m", "pip", "--quiet", "--python", place.python, "install")
     run(*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[{extra}]")
-    words = {
-        "exporter": ("--once", "--nats", "nats://127.0.0.1:1"),
-        "alerts": ("render", "--out", "rules"),
-        "archive": ("--help",),
-        "dashboards": ("render", "--out", "boards"),
-    }
-    ended = place.streamgauge(extra, *words[extra])
-    # Nothing listens there: exit code 1 is a failed poll.
-    assert ended.returncode == (1 if extra == "exporter" else 0), ended.stderr
+    return place
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("extra", ALONE)
+def test_each_extra_is_enough_for_its_command(extra: str, wheel: Path, tmp_path: Path) -> None:
+    place = installed(wheel, extra, tmp_path / "place")
+    words, code, said = ALONE[extra]
+    ended = place.streamgauge(*words.split())
+    assert ended.returncode == code, ended.stderr
+    assert said in ended.stderr
+    if "connect" in extra:
+        run(place.python, "-I", "-c", "from pyspark.sql.connect.session import SparkSession")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_the_extra_all_is_enough_for_every_command(wheel: Path, tmp_path: Path) -> None:
+    place = installed(wheel, "all", tmp_path / "place")
+    for words, code, said in (ALONE[each] for each in ALONE if each != "spark,connect"):
+        ended = place.streamgauge(*words.split())
+        assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
+
+
+def test_every_extra_of_a_command_is_installed_alone() -> None:
+    extras = PROJECT["project"]["optional-dependencies"].keys()
+    tested = {each for names in ALONE for each in names.split(",")}
+    assert tested == extras - {"all", "dev", "docs", "release"}
 
 
 @pytest.mark.long

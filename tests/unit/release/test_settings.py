@@ -74,6 +74,16 @@ def test_a_version_is_the_same_in_every_file() -> None:
     assert found["deploy/compose/compose.yaml"].count(":1.2.3}") == 3
 
 
+def test_the_plain_manifests_are_of_the_version_of_the_release() -> None:
+    """Only helm writes them: `make generate` without it leaves them as they are."""
+    text = (ROOT / "deploy/kubernetes/streamgauge.yaml").read_text()
+    release = read_release()
+    labels = re.findall(r'app\.kubernetes\.io/version: "(.*)"', text)
+    images = re.findall(r'image: "(.*/)?streamgauge-\w+:(.*)"', text)
+    assert set(labels) == {release.version}
+    assert {tag for _, tag in images} == {release.image_tag}
+
+
 @pytest.mark.parametrize(
     ("version", "chart", "tag"),
     [
@@ -118,12 +128,19 @@ TODAY = datetime.date(2026, 12, 1)
 
 
 def test_a_cut_dates_what_was_unreleased_and_loses_nothing() -> None:
-    text = (ROOT / "CHANGELOG.md").read_text()
+    released = (ROOT / "CHANGELOG.md").read_text()
+    text = released.replace("## Unreleased\n", "## Unreleased\n- a change\n", 1)
     after = cut_changelog(text, "9.9.9", TODAY)
-    assert "## Unreleased\n\n## 9.9.9 - 2026-12-01\n" in after
+    assert "## Unreleased\n\n## 9.9.9 - 2026-12-01\n- a change\n" in after
     assert after.replace("\n## 9.9.9 - 2026-12-01\n", "", 1) == text
     settings = tomllib.loads(cut_settings(SETTINGS.read_text(), "9.9.9"))
     assert parse(settings, "x").version == "9.9.9"
+
+
+def test_a_release_names_each_subject_of_the_changelog_once() -> None:
+    for section in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
+        subjects = re.findall("^### (.*)$", section, re.MULTILINE)
+        assert len(subjects) == len(set(subjects)), section.partition("\n")[0]
 
 
 @pytest.mark.parametrize(
