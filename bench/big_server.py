@@ -16,6 +16,7 @@ from streamgauge.demo.nats_server.server import NatsServer
 class Size:
     streams: int
     consumers_each: int = 10
+    waiting: float = 1.0  # share of the streams with a backlog and no worker
 
     @property
     def consumers(self) -> int:
@@ -40,7 +41,7 @@ async def big_server(size: Size) -> AsyncIterator[BigServer]:
     async with NatsServer(options=options) as server:
         big = BigServer(server, size)
         started = time.perf_counter()
-        await populate(big.address("app"), size.streams, size.consumers_each)
+        await populate(big.address("app"), size.streams, size.consumers_each, size.waiting)
         print(f"{size} on nats-server {server.version}, "
               f"created in {time.perf_counter() - started:.0f} s")  # fmt: skip
         yield big

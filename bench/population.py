@@ -22,22 +22,27 @@ def consumer_name(place: int) -> str:
     return f"worker-{place:02d}"
 
 
-async def populate(url: str, streams: int, consumers_each: int) -> None:
-    """Memory streams with every usual limit set; two messages each, so that there is a backlog."""
+async def populate(url: str, streams: int, consumers_each: int, waiting: float = 1.0) -> None:
+    """Memory streams with every usual limit set and two messages each.
+
+    In the last streams, `waiting` of all, these wait for consumers without a worker."""
+    idle = round(streams * (1 - waiting))
     client = await nats.connect(url)
     try:
         for first in range(0, streams, 500):
             some = range(first, min(streams, first + 500))
             await _request_all(client, (_stream_request(number) for number in some))
+            subjects = (f"events.{number:05d}.{kind}" for number in some for kind in "ab")
+            await _request_all(client, ((subject, b"x" * 50) for subject in subjects))
             await _request_all(
                 client,
-                (_consumer_request(n, k) for n in some for k in range(consumers_each)),
+                (
+                    _consumer_request(number, place, "new" if number < idle else "all")
+                    for number in some
+                    for place in range(consumers_each)
+                ),
             )
             _progress(first + len(some), streams)
-        for number in range(streams):
-            await client.publish(f"events.{number:05d}.a", b"x" * 50)
-            await client.publish(f"events.{number:05d}.b", b"x" * 50)
-        await client.flush(timeout=60)
     finally:
         await client.close()
 
@@ -68,11 +73,12 @@ def _stream_request(number: int) -> tuple[str, bytes]:
     return f"$JS.API.STREAM.CREATE.{stream_name(number)}", msgspec.json.encode(config)
 
 
-def _consumer_request(number: int, place: int) -> tuple[str, bytes]:
+def _consumer_request(number: int, place: int, deliver: str) -> tuple[str, bytes]:
     name = consumer_name(place)
     config = {
         "name": name,
         "durable_name": name,
+        "deliver_policy": deliver,
         "ack_policy": "explicit",
         "ack_wait": 30 * _SECOND,
         "max_deliver": 5,

@@ -21,6 +21,7 @@ from streamgauge.demo.processes.program_cache import ProgramMissingError
 
 _LIVE_BELOW = 50_000
 _EACH = 10
+_WAITING = 0.01  # of the streams have a backlog and no worker
 
 
 async def compare(run: ChainRun, *, live: bool) -> None:
@@ -51,7 +52,7 @@ def main() -> None:
     live = words.consumers < _LIVE_BELOW and not words.two_steps
     try:
         with tempfile.TemporaryDirectory(prefix="streamgauge-chain-") as folder:
-            size = Size(words.consumers // _EACH, _EACH)
+            size = Size(words.consumers // _EACH, _EACH, waiting=_WAITING)
             run = ChainRun.of(Path(folder), size, words.minutes, words.interval)
             asyncio.run(compare(run, live=live))
     except (ChildError, ProgramMissingError) as error:

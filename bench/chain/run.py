@@ -67,7 +67,10 @@ class ChainRun:
                 self.rows += [_row(meter) for meter in own]
                 body, kind = await _exposition(port)
             await self._peers(nats)
-        self.notes.append(f"recorded exposition: {megabytes(len(body))}, values do not change")
+        self.notes.append(
+            f"recorded exposition: {megabytes(len(body))}; its values do not change, so the bytes a "
+            "day say little"
+        )
         async with recorded(body, kind) as port:
             await self._after_scrapes(port, [])
 

@@ -31,6 +31,13 @@ async def test_moved_consumers_acknowledge_and_keep_their_backlog() -> None:
         assert [one.num_pending for one in found] == [2, 2, 2]
 
 
+async def test_only_a_share_of_the_streams_has_a_backlog() -> None:
+    async with big_server(Size(4, 2, waiting=0.25)) as big, connected(big.server) as client:
+        js = client.jetstream()
+        found = [await js.consumer_info(f"stream-{n:05d}", "worker-01") for n in range(4)]
+    assert [one.num_pending for one in found] == [0, 0, 0, 2]
+
+
 async def test_a_share_of_the_streams_moves_until_the_end_of_the_block() -> None:
     async with big_server(Size(3, 1)) as big, connected(big.server) as client:
         js = client.jetstream()
