@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import Struct
 
 from exporter.model import Consumer
@@ -10,8 +12,8 @@ from exporter.tempo import scaled
 # Below this many ended stalls, the time between two pulls is not known well.
 _KNOWN_STALLS = 2
 _KEPT_STALLS = 4
-# A longer stall is an outage, not the time between two pulls.
-_MAX_STALL_SECONDS = scaled(300.0)
+# A longer stall is an outage, not the time between two pulls. A job of each hour is not always on time.
+_MAX_STALL_SECONDS = scaled(4200.0)
 # Between two fetches a healthy client has no pull request, but not for this long.
 NO_WORKER_SECONDS = 10.0
 _UNKNOWN_SECONDS = scaled(60.0)
@@ -37,7 +39,7 @@ def next_delivery_state(
         if state.deliveries != delivered:
             _note_stall(state, now)
         stalls = state.stalls
-    if state is None or row.paused or row.num_pending == 0:
+    if state is None or row.paused or row.num_pending == 0 or state.since > now:
         start = now if since is None else since
         pulled = now if row.num_waiting > 0 else start
         return DeliveryState(delivered, position, start, start, pulled, stalls)
@@ -53,6 +55,8 @@ def next_delivery_state(
 def _note_stall(state: DeliveryState, now: float) -> None:
     """Keeps how long messages waited for the delivery of this poll."""
     stall = now - max(state.since, state.pulled)
+    if stall == -inf:  # idle until then: no poll saw the message wait
+        stall = _UNKNOWN_SECONDS / _SEVERAL
     if 0.0 < stall <= _MAX_STALL_SECONDS:
         state.stalls = (*state.stalls, stall)[-_KEPT_STALLS:]
 
@@ -67,6 +71,14 @@ def no_worker_deadline(state: DeliveryState) -> float:
         plain = _UNKNOWN_SECONDS if state.deliveries > 0 else NO_WORKER_SECONDS
         return max(plain, _SEVERAL * max(stalls, default=0.0))
     return max(NO_WORKER_SECONDS, _SEVERAL * sorted(stalls)[-2])
+
+
+def known_while_idle(state: DeliveryState | None) -> DeliveryState | None:
+    """Keeps the time between pulls where it is long, and no start: idle time is no stall."""
+    if state is None or no_worker_deadline(state) <= _UNKNOWN_SECONDS:
+        return None
+    state.since = state.new_since = state.pulled = inf
+    return state
 
 
 def stalled_seconds(state: DeliveryState, row: Consumer, now: float) -> float:

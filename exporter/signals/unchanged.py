@@ -16,6 +16,7 @@ from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.limits import Limits
 from exporter.signals.conditions.ratios import all_conditions, lowest_share, update_headroom
 from exporter.signals.conditions.rules import seconds_to_deadlines
+from exporter.signals.delivery_stall import known_while_idle
 from exporter.signals.events_input import EventsInput
 from exporter.signals.lag import lag_seconds
 from exporter.signals.loss.counters import nothing_missing
@@ -179,7 +180,7 @@ def keep_result(
     state.valid_until = NEVER
     if state.idle:
         state.result = result
-        state.deliveries = None  # else the idle time would count as a stall
+        state.deliveries = known_while_idle(state.deliveries)
         if ack_floor.holds_nothing(observation.row):
             state.floor = None  # the same for the ack floor
         return

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import Values, after, between, ramp
+from functools import cache
+
+from support.exporter.models import NOW
+from support.promtool.alert_row import Pattern, Values, after, between, ramp
 from support.promtool.clusters import CLUSTERS
 from support.promtool.outages import OUTAGES
 from support.promtool.scenario import Check, Fires, Scenario
+from support.signals.consumer_polls import POLL
+from support.signals.visits import MINUTE, Visited
 
 HOUR = 3600.0
 _K = 'system="prod",account="APP",stream="ORDERS"'
@@ -71,6 +76,56 @@ NO_WORKER = Scenario(
             "26h20m",
             "ConsumerNoWorkerPulls",
             (_no_worker_pulls("new"), _no_worker_pulls("nightly")),
+        ),
+    ),
+)
+
+
+@cache
+def _visited() -> Visited:
+    """Every 20 minutes, the last time after 13 hours and 40 minutes."""
+    visits = Visited()
+    visits.work(13 * HOUR + 50 * MINUTE, 20 * MINUTE)
+    visits.stay_away(HOUR)
+    return visits
+
+
+def _start(word: str) -> Pattern:
+    """As the exporter judges it at the last poll before."""
+
+    def value(at: float) -> float | None:
+        found = _visited().found[: max(int(at / POLL), 0)]
+        since = found[-1][1].get(word) if found else None
+        return None if since is None else since - NOW
+
+    return value
+
+
+VISITED = Scenario(
+    "a worker that comes every 20 minutes is missed when it stays away",
+    every="1m",
+    series={
+        **_FRESH,
+        f'streamgauge_consumer_num_pending{{{_K},consumer="visited",instance="a"}}': 100,
+        f'streamgauge_consumer_num_waiting{{{_K},consumer="visited",instance="a"}}': 0,
+        **{
+            "streamgauge_consumer_condition_start_timestamp_seconds"
+            f'{{{_K},consumer="visited",instance="a",condition="{word}"}}': _start(word)
+            for word in ("no_worker_pulls", "workers_gone")
+        },
+    },
+    checks=(
+        # From the second visit on it is known.
+        *(
+            Check(f"{hour}h{minute}m", alert)
+            for hour, minutes in ((1, (35, 40, 55)), (13, (12, 19, 36, 39)), (14, (0, 20, 40)))
+            for minute in minutes
+            for alert in ("ConsumerStalled", "ConsumerNoWorkerPulls")
+        ),
+        Check(
+            "14h45m",
+            "ConsumerStalled",
+            (Fires(_of("visited"), "1h 4m 45s;+100;--", _link("visited")),),
         ),
     ),
 )
@@ -401,6 +456,7 @@ SCENARIOS = (
     SETTINGS,
     *CLUSTERS,
     NO_WORKER,
+    VISITED,
     PAUSED,
     EXPORTER_DOWN,
     NO_EXPORTER,

@@ -80,7 +80,7 @@ def stalls(*seconds: float, deliveries: int = 9) -> DeliveryState:
         (stalls(1.0, 2.0), 10.0),
         (stalls(15.0, 30.0, 30.0, 15.0), 90.0),
         (stalls(15.0, 15.0, 290.0, 15.0), 45.0),  # a single outage
-        (stalls(300.0, 300.0, 300.0, 300.0), 900.0),  # never more
+        (stalls(4200.0, 4200.0, 4200.0, 4200.0), 12_600.0),  # never more
     ],
 )
 def test_no_worker_pulls_after_several_usual_stalls(state: DeliveryState, seconds: float) -> None:
@@ -99,11 +99,11 @@ def test_stalls_that_a_delivery_ends_are_kept() -> None:
         (row(12, 12, 6, paused=True), NOW + 615),
         (row(13, 13, 6), NOW + 635),
         (row(13, 13, 9), NOW + 650),
-        (row(14, 14, 9), NOW + 936),  # an outage
+        (row(14, 14, 9), NOW + 4836),  # an outage
     )
     assert state.stalls == (30.0, 30.0, 20.0)
     for number in range(1, 5):
-        state = next_delivery_state(state, row(14 + number, 14 + number, 9), NOW + 936 + number)
+        state = next_delivery_state(state, row(14 + number, 14 + number, 9), NOW + 4836 + number)
     assert state.stalls == (1.0, 1.0, 1.0, 1.0)
 
 
