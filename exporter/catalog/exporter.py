@@ -74,8 +74,8 @@ FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
     "Absent when no file is configured.",
     labels=())
 CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
-    "Streams and consumers for which a condition cannot be judged, by the reason: watched too "
-    "briefly, or what it needs is not visible. They have no series of that condition, which "
+    "Consumers, streams and servers of which a condition cannot be judged, by the reason: watched "
+    "too briefly, or what it needs is not visible. They have no series of that condition, which "
     "does not mean that it does not hold.",
     labels=(*SYSTEM, "condition", "reason"),
     purpose="For an operator who wants to know what the exporter cannot see.")

@@ -71,7 +71,7 @@ class Pipeline:
     def process_outage(self, snapshot: Snapshot, last: Rendered) -> Rendered:
         """Without any response only the servers are known: they are down. Past events stay."""
         down = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
-        conditions = self.signals.judge_servers(down.servers, down.taken)
+        conditions, _ = self.signals.judge_servers(down.servers, down.taken)
         # A renderer of its own: an empty snapshot must not clear the cache of the main one.
         renderer = self.renderer.renamed(self.renderer.system)
         rendered = renderer.render(down, Signals(server_conditions=conditions))

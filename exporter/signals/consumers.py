@@ -61,8 +61,16 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
         ack_floor_gap_deliveries=deliveries,
         ack_floor_gap_ratio=ratio,
         conditions=all_conditions(state),
-        unjudged=missing,
+        unjudged=_without_held(state, missing),
     )
+
+
+def _without_held(state: ConsumerState, missing: Unjudged) -> Unjudged:
+    """A condition on a share that held goes on while it cannot be judged."""
+    if not missing or not state.ratios:
+        return missing
+    held = dict(state.ratios)
+    return tuple(each for each in missing if each[0] not in held)
 
 
 class _Derived(Struct, frozen=True, gc=False):
@@ -204,7 +212,7 @@ def _result(
         derived.unfinished,
         *ack_floor.gaps(row),
         all_conditions(state),
-        missing,
+        _without_held(state, missing),
         upper if can_lose else None,
     )
 

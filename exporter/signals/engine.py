@@ -18,8 +18,9 @@ from exporter.model import Consumer, Server, Snapshot, Stream
 from exporter.signals.clock import clock_offsets, on_exporter_clock
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
-from exporter.signals.conditions.servers import server_conditions, servers_down
+from exporter.signals.conditions.servers import judge_servers, servers_down
 from exporter.signals.conditions.streams import StreamConditions, StreamFacts, judge_streams
+from exporter.signals.conditions.words import Unjudged
 from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.event_count import Events
 from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, StreamKey
@@ -63,45 +64,37 @@ class SignalState:
         for memory in self._removed:
             memory.expire(snapshot.taken)
         clocks = clock_offsets(snapshot.servers)
-        self.judge_servers(snapshot.servers, snapshot.taken)
+        _, server_unjudged = self.judge_servers(snapshot.servers, snapshot.taken)
         views = self._with_purges(snapshot, self._observe_streams(snapshot, clocks))
         consumers = self._observe_consumers(snapshot, views, clocks, events or NO_EVENTS)
         if snapshot.complete:
             self._note_removed(consumers, snapshot.taken)
         self._forget(snapshot, consumers)
+        streams, stream_unjudged = self._judge_streams(snapshot, clocks)
         return Signals(
             consumers,
             self._stream_signals(snapshot, views),
             _events_of(self._consumers, snapshot.taken),
             _events_of(self._streams, snapshot.taken),
-            self._judge_streams(snapshot, clocks),
+            streams,
             self._server_conditions,
-            self._count_unjudged(consumers),
+            stream_unjudged,
+            server_unjudged,
+            _count_unjudged(consumers, stream_unjudged, server_unjudged),
             sum(memory.dropped for memory in self._removed),
         )
 
-    def judge_servers(self, servers: tuple[Server, ...], now: float) -> dict[str, Held]:
+    def judge_servers(
+        self, servers: tuple[Server, ...], now: float
+    ) -> tuple[dict[str, Held], dict[str, Unjudged]]:
         """Also for a poll without any response: then all servers are down."""
-        self._server_conditions = server_conditions(
-            self._server_conditions, servers, now, self.limits
-        )
-        return self._server_conditions
-
-    def _count_unjudged(
-        self, consumers: Mapping[ConsumerKey, ConsumerSignals]
-    ) -> Counter[tuple[str, str]]:
-        # Most have none: no generator for them.
-        found = Counter(
-            chain.from_iterable([one.unjudged for one in consumers.values() if one.unjudged])
-        )
-        found.update(
-            each for state in self._stream_conditions.values() for each in state.unjudged()
-        )
+        found = judge_servers(self._server_conditions, servers, now, self.limits)
+        self._server_conditions = found[0]
         return found
 
     def _judge_streams(
         self, snapshot: Snapshot, clocks: Mapping[str, float]
-    ) -> dict[StreamKey, Held]:
+    ) -> tuple[dict[StreamKey, Held], dict[StreamKey, Unjudged]]:
         def stored(account: str, name: str) -> float | None:
             state = self._streams.get((account, name))
             # A mirror often has the name of its origin, which is in another domain.
@@ -122,12 +115,12 @@ class SignalState:
                 self.limits,
             )
 
-        kept, found = judge_streams(self._stream_conditions, snapshot.streams, facts)
+        kept, found, unjudged = judge_streams(self._stream_conditions, snapshot.streams, facts)
         if snapshot.complete:
             self._stream_conditions = kept
         else:  # what this poll does not list is unknown
             self._stream_conditions |= kept
-        return found
+        return found, unjudged
 
     def _observe_streams(
         self, snapshot: Snapshot, clocks: Mapping[str, float]
@@ -277,6 +270,16 @@ class SignalState:
             for key in named
             if key in self._streams
         }
+
+
+def _count_unjudged(
+    consumers: Mapping[ConsumerKey, ConsumerSignals],
+    streams: Mapping[StreamKey, Unjudged],
+    servers: Mapping[str, Unjudged],
+) -> Counter[tuple[str, str]]:
+    # Most consumers have none: no generator for them.
+    of_consumers = [one.unjudged for one in consumers.values() if one.unjudged]
+    return Counter(chain.from_iterable((*of_consumers, *streams.values(), *servers.values())))
 
 
 def _events_of(states: Mapping[Key, State], now: float) -> dict[Key, Events]:

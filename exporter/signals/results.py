@@ -65,6 +65,8 @@ class Signals(Struct, frozen=True):
     stream_events: Mapping[StreamKey, Events] = field(default_factory=dict)
     stream_conditions: Mapping[StreamKey, Held] = field(default_factory=dict)
     server_conditions: Mapping[str, Held] = field(default_factory=dict)
+    stream_unjudged: Mapping[StreamKey, Unjudged] = field(default_factory=dict)
+    server_unjudged: Mapping[str, Unjudged] = field(default_factory=dict)
     unjudged: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by condition, reason
     # Removed in the last hour, but too many to remember: not recognised if they come back.
     removed_dropped: int = 0

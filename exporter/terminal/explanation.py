@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from exporter.model import Consumer
-from exporter.pages.asset.consumer import unjudged
+from exporter.pages.asset.view import by_reason
 from exporter.pages.status.level import Level
 from exporter.pages.status.problems import Facts, Problem, consumer_problems
 from exporter.pages.status.wording import span
@@ -22,7 +22,8 @@ def explanation(row: Consumer, facts: Facts) -> Iterator[str]:
         yield from _problem(problem)
     if row.up:
         yield f"Numbers: {_numbers(row)}."
-    for reason, words in unjudged(facts.signals.consumers.get((row.account, row.stream, row.name))):
+    signals = facts.signals.consumers.get((row.account, row.stream, row.name))
+    for reason, words in by_reason(signals.unjudged if signals else ()):
         yield f"Not judged ({reason}): {words}."
     if problems:
         yield f"It means: {problems[0].means}"

@@ -41,7 +41,7 @@ def consumer_page(row: Consumer, source: PageSource) -> AssetView:
         numbers=_numbers(row, signals, source) if row.up else (),
         configuration=_configuration(row.config) if row.config else (),
         tables=replica_table(row.leader, row.replicas, "entries"),
-        unjudged=unjudged(signals),
+        unjudged=signals.unjudged if signals else (),
     )  # fmt: skip
 
 
@@ -95,10 +95,3 @@ def _configuration(config: ConsumerConfig) -> tuple[Fact, ...]:
             *owner_notes(config.notes),
         )
     )
-
-
-def unjudged(signals: ConsumerSignals | None) -> tuple[tuple[str, str], ...]:
-    by_reason: dict[str, list[str]] = {}
-    for word, reason in signals.unjudged if signals else ():
-        by_reason.setdefault(reason, []).append(word.replace("_", " "))
-    return tuple((reason, ", ".join(words)) for reason, words in by_reason.items())

@@ -25,6 +25,7 @@ def server_page(row: Server, source: PageSource) -> AssetView:
         path=(Fact("Cluster", row.cluster),) if row.cluster else (),
         numbers=_numbers(row, facts),
         configuration=_configuration(row),
+        unjudged=facts.signals.server_unjudged.get(row.name, ()),
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ def stream_page(row: Stream, snapshot: Snapshot, source: PageSource) -> AssetVie
             *replica_table(row.leader, row.replicas, "entries"),
             *_origins(row),
         ),
+        unjudged=source.facts.signals.stream_unjudged.get((row.account, row.name), ()),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from exporter.pages.status.wording import UNKNOWN, ago, number, span
 from exporter.pages.tables.table import Cell
 from exporter.polling.history import History
 from exporter.signals.clock import on_exporter_clock
+from exporter.signals.conditions.words import Unjudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,13 @@ class PageSource:
         numbers: Iterable[Fact],
         configuration: tuple[Fact, ...],
         tables: tuple[FactTable, ...] = (),
-        unjudged: tuple[tuple[str, str], ...] = (),
+        unjudged: Unjudged = (),
     ) -> AssetView:
         now = self.facts.now
         return AssetView(
             kind, self.system, key[-1], state, path, problems, tuple(numbers),
             charts(wanted, self.history.columns((kind, *key)), now, problems),
-            configuration, tables, unjudged, links.board(self.grafana, kind, self.system, key), now,
+            configuration, tables, by_reason(unjudged), links.board(self.grafana, kind, self.system, key), now,
         )  # fmt: skip
 
     def moments(
@@ -123,6 +124,14 @@ def charts(
         for chart in wanted
     )
     return tuple(each for each in drawn if each is not None)
+
+
+def by_reason(unjudged: Unjudged) -> tuple[tuple[str, str], ...]:
+    """Each reason with its conditions."""
+    found: dict[str, list[str]] = {}
+    for word, reason in unjudged:
+        found.setdefault(reason, []).append(word.replace("_", " "))
+    return tuple((reason, ", ".join(words)) for reason, words in found.items())
 
 
 def per_second(value: float) -> str:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from exporter.signals.conditions import rules
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.held import Held, still_held
-from exporter.signals.conditions.words import Condition, Reason, Unjudged
+from exporter.signals.conditions.words import Condition, Reason, Unjudged, unjudged
 
-_NEEDS_CONFIG = (
-    Condition.STALLED,
-    Condition.ACK_PENDING_FULL,
-    Condition.ACK_FLOOR_STUCK,
-    Condition.NO_WORKER_PULLS,
-    Condition.NOT_BOUND,
-)
+# Without it redeliveries are not counted either.
+_NEED_NO_CONFIG = (Condition.NO_LEADER, Condition.LOSING_MESSAGES, Condition.FALLING_BEHIND)
 
 
 def judge(evidence: Evidence, held: Held) -> tuple[Held, Unjudged]:
@@ -67,10 +62,10 @@ def _judge_acks(found: dict[Condition, float], evidence: Evidence, held: dict[st
 
 def _unjudged(evidence: Evidence, found: dict[Condition, float]) -> Unjudged:
     missing: list[tuple[str, str]] = []
-    if evidence.push is None:
-        missing += [(word, Reason.NO_CONFIG) for word in _NEEDS_CONFIG]
     if evidence.rising_since is not None:
         missing.append((Condition.FALLING_BEHIND, Reason.TOO_YOUNG))
+    if evidence.push is None:
+        return (*missing, *unjudged(Reason.NO_CONFIG, *_NEED_NO_CONFIG, *found))
     if rules.is_young(evidence):
         missing.append((Condition.REDELIVERY_LOOP, Reason.TOO_YOUNG))
     if evidence.doubted_until >= evidence.now.at:

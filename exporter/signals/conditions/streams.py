@@ -7,9 +7,10 @@ from math import inf
 
 from msgspec import Struct, field
 
+from exporter import catalog
 from exporter.model import MALFORMED, Replica, Stream, StreamConfig, StreamOrigin
 from exporter.signals.conditions.fill_trend import FillTrend
-from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.conditions.held import Held, judged
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.words import Reason, Unjudged
 from exporter.signals.events_input import StreamKey
@@ -55,17 +56,28 @@ class StreamConditions(Struct, gc=False):
     trend: FillTrend | None = None
     stored: tuple[int, float] | None = None  # last sequence of a full stream, and when it moved
 
-    def update(self, row: Stream, facts: StreamFacts) -> Held:
-        if row.reason == MALFORMED:
-            return ()  # unknown in this poll; what held before may still hold
-        self.held = still_held(self.held, self._found(row, facts))
-        return self.held
+    def update(self, row: Stream, facts: StreamFacts) -> Unjudged:
+        """The conditions that cannot be judged now, and why."""
+        malformed = row.reason == MALFORMED
+        if not (row.up or malformed):  # what held before its leader was lost is old
+            self.held = tuple(each for each in self.held if each[0] == NO_LEADER)
+        found = () if malformed else (*self._found(row, facts),)
+        unknown = self._unknown(row, dict(found))
+        self.held, missing = judged(self.held, found, unknown, catalog.STREAM_CONDITIONS)
+        return missing
 
-    def unjudged(self) -> Unjudged:
-        """Conditions that cannot be judged now, and why."""
-        if self.trend is not None and self.trend.after(0.0) is None:
-            return ((FILLING, Reason.TOO_YOUNG),)
-        return ()
+    def _unknown(self, row: Stream, found: Mapping[str, float]) -> dict[str, str]:
+        if not row.up:
+            reason = Reason.MALFORMED if row.reason == MALFORMED else Reason.NO_LEADER
+            return {word: reason for word in catalog.STREAM_CONDITIONS if word not in found}
+        missing: dict[str, str] = {}
+        if row.replicas and not row.follower_messages:
+            missing[DIVERGED] = Reason.NO_VALUE
+        if row.config is None:
+            missing |= dict.fromkeys((FULL, FILLING, BACK_PRESSURE), Reason.NO_CONFIG)
+        elif self.trend is not None and self.trend.after(0.0) is None:
+            missing[FILLING] = Reason.TOO_YOUNG
+        return missing
 
     def _found(self, row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
         """The gravest first."""
@@ -119,9 +131,10 @@ def judge_streams(
     states: Mapping[StreamKey, StreamConditions],
     rows: tuple[Stream, ...],
     facts_of: Callable[[Stream], StreamFacts],
-) -> tuple[dict[StreamKey, StreamConditions], dict[StreamKey, Held]]:
-    """The states that the next poll needs, and the conditions that hold; both only where any do."""
-    kept, found = {}, {}
+) -> tuple[dict[StreamKey, StreamConditions], dict[StreamKey, Held], dict[StreamKey, Unjudged]]:
+    """The states that the next poll needs, the conditions that hold, and those that cannot be
+    judged; only where there are any."""
+    kept, found, unjudged = {}, {}, {}
     for row in rows:
         key = (row.account, row.name)
         state = states.get(key)
@@ -129,18 +142,20 @@ def judge_streams(
             if _is_certainly_well(row):
                 continue
             state = StreamConditions()
-        held = state.update(row, facts_of(row))
-        if held:
-            found[key] = held
+        missing = state.update(row, facts_of(row))
+        if missing:
+            unjudged[key] = missing
+        if state.held:
+            found[key] = state.held
         if state.held or state.trend is not None:
             kept[key] = state
-    return kept, found
+    return kept, found, unjudged
 
 
 def _is_certainly_well(row: Stream) -> bool:
     if not row.up or row.replicas or row.origins:
         return False
-    return row.config is None or row.config.discard != "new"
+    return row.config is not None and row.config.discard != "new"
 
 
 def fill_ratio(row: Stream) -> float | None:

@@ -1,4 +1,4 @@
-"""The conditions of a consumer, and why one cannot be judged."""
+"""The conditions of a consumer, and why one of any asset cannot be judged."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ class Reason(StrEnum):
     NO_LEADER = "no leader"
     NO_STREAM = "its stream has no leader"
     MALFORMED = "its row is malformed"
+    NO_RESPONSE = "the server does not respond"
+    NO_VALUE = "no value reported"
     HIDDEN = "in-progress acks not visible: other deliveries, no ack counts"
 
 

@@ -22,6 +22,8 @@ SIGNALS = Signals(
     },
     stream_conditions={("APP", "ORDERS"): (("full", NOW - 30),)},
     server_conditions={"n1": (("clock_off", NOW - 7200),)},
+    stream_unjudged={("APP", "ORDERS"): (("diverged", "no value reported"),)},
+    server_unjudged={"n1": (("unhealthy", "no value reported"), ("storage_high", "no value reported"))},
 )  # fmt: skip
 REPLICAS = (Replica("n2", 5, True, 90.0), Replica("n3", 0, False, 0.2))
 WORKER = consumer(
@@ -89,6 +91,7 @@ def test_a_stream_shows_its_consumers_replicas_and_origin() -> None:
         "✕ ORDERS stream full, for 30 s", "Messages 10", "Used 100%", "Subjects orders.>",
         "Owner ana", "worker ✕ ack pending full for 10 min 50 1,000 11 min", "fine not judged yet 0",
         "n2 ▲ offline", "UP in contact 3 5 s ago",
+        "Not judged no value reported: diverged",
     ):  # fmt: skip
         assert text in words, text
 
@@ -98,6 +101,7 @@ def test_a_server_shows_its_clock_and_storage() -> None:
     for text in (
         "▲ n1 server clock off, for 2 h", "Clock offset +7.0 s ± 1 ms", "Storage 1 KiB",
         "Version 2.15.1", "Meta group leader", "demo › east",
+        "Not judged no value reported: unhealthy, storage high",
     ):  # fmt: skip
         assert text in words, text
 

@@ -170,6 +170,21 @@ def test_what_held_is_kept_while_there_is_no_leader() -> None:
     assert polls.result(STREAM, CRASHED, clock).conditions == before.conditions
 
 
+def test_a_share_that_held_goes_on_while_it_cannot_be_judged() -> None:
+    polls, paused = Polls(), replace(CRASHED, paused=True)
+    for _ in range(2):
+        before = polls.result(STREAM, paused)
+    assert list(dict(before.conditions)) == ["paused_backlog"]
+    for unknown in (
+        replace(paused, config=None),
+        replace(paused, up=False, reason=MALFORMED),
+    ):
+        result = polls.result(STREAM, unknown)
+        assert result.conditions == before.conditions
+        assert Condition.PAUSED_BACKLOG not in dict(result.unjudged)
+        assert Condition.HEADROOM_LOW in dict(result.unjudged)
+
+
 def test_a_malformed_row_shows_nothing() -> None:
     polls, clock = Polls(), server(offset=OFFSET)
     for _ in range(2):

@@ -9,7 +9,7 @@ from support.exporter.models import NOW
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.judge import judge
-from exporter.signals.conditions.words import Reason
+from exporter.signals.conditions.words import Condition, Reason
 
 HELD: list[tuple[str, Evidence, str, bool]] = [
     (
@@ -98,7 +98,7 @@ UNJUDGED: list[tuple[str, Evidence, set[tuple[str, str]]]] = [
         evidence(push=None, num_pending=5, reachable=False, undelivered=99.0, floor_age=9999.0,
                  num_ack_pending=1, ack_wait_seconds=None, max_ack_pending=None),
         {(word, Reason.NO_CONFIG) for word in
-         ("stalled", "ack_pending_full", "ack_floor_stuck", "no_worker_pulls", "not_bound")},
+         {*Condition} - {"no_leader", "losing_messages", "falling_behind"}},
     ),
     (
         "a backlog that rises, but was watched too briefly",

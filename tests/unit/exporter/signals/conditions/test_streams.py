@@ -21,6 +21,10 @@ def held(polls: Polls, *rows: Any, **how: Any) -> dict[str, float]:
     return dict(polls.signals.stream_conditions.get(KEY, ()))
 
 
+def unjudged(polls: Polls) -> dict[str, str]:
+    return dict(polls.signals.stream_unjudged.get(KEY, ()))
+
+
 def filled(messages: int, **changes: Any) -> Any:
     return orders(messages, **{"config": BOUNDED, **changes})
 
@@ -119,8 +123,46 @@ def test_a_full_stream_that_is_read_now_and_then_stays_full() -> None:
 def test_a_row_that_cannot_be_read_neither_holds_nor_ends_a_condition() -> None:
     polls = Polls()
     started = held(polls, stream(up=False))["no_leader"]
-    assert held(polls, stream(up=False, reason=MALFORMED)) == {}
+    assert held(polls, stream(up=False, reason=MALFORMED)) == {"no_leader": started}
     assert held(polls, stream(up=False))["no_leader"] == started
+    full = held(polls, filled(1000))
+    assert held(polls, filled(1000, up=False, reason=MALFORMED)) == full
+    assert {*unjudged(polls)} == {*catalog.STREAM_CONDITIONS} - {"full"}
+    assert {*unjudged(polls).values()} == {"its row is malformed"}
+    assert held(polls, filled(10)) == {}
+    assert unjudged(polls) == {}
+
+
+FOLLOWED = (Replica("n2", 0, False, 0.1),)
+HIDDEN = dict.fromkeys(("full", "filling", "back_pressure"), "no configuration")
+LEADERLESS = dict.fromkeys(catalog.STREAM_CONDITIONS[1:], "no leader")
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (orders(10), {}),
+        (filled(10, replicas=FOLLOWED, follower_messages=(("n2", 10),)), {}),
+        (orders(10, replicas=FOLLOWED), {"diverged": "no value reported"}),
+        (orders(10, config=None), HIDDEN),
+        (orders(10, up=False), LEADERLESS),
+    ],
+)
+def test_what_cannot_be_judged_is_named(row: Any, expected: dict[str, str]) -> None:
+    polls = Polls()
+    for _ in range(2):
+        held(polls, row)
+        assert unjudged(polls) == expected
+        of_streams = {each for each in polls.signals.unjudged if each[0] != "unhealthy"}
+        assert of_streams == {*expected.items()}
+
+
+def test_what_held_goes_on_without_configuration() -> None:
+    polls = Polls()
+    full = held(polls, filled(1000))
+    assert held(polls, filled(10, config=None)) == full
+    assert [*unjudged(polls)] == ["filling", "back_pressure"]
+    assert held(polls, filled(10)) == {}
 
 
 def test_a_partial_poll_does_not_end_a_condition() -> None:
