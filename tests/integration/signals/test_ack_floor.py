@@ -171,7 +171,7 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
 async def test_a_message_that_waits_out_the_delay_of_a_nak_is_unfinished(
     nats_server: NatsServer, advisories_received: bool
 ) -> None:
-    async with connected(nats_server) as client, watches(nats_server) as seen:
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
         work = Workload(client, "ORDERS")
         await work.create()
         await work.publish(8)

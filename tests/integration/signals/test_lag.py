@@ -170,7 +170,7 @@ async def test_a_filtered_consumer_at_the_start_of_the_exporter_lags_at_most_as_
         await work.publish(3, "a")
         await work.publish(1, "b")
         delivered, wanted = await _stored(work, 1), await _stored(work, 5)
-        async with watches(nats_server) as seen:
+        async with watches(nats_server, monitor=True) as seen:
             await seen.poll(filtered)
             for watch in seen.all.values():
                 assert delivered < _stored_then(watch, filtered) <= wanted + SLACK

@@ -34,23 +34,23 @@ def _counted(seen: Watches, ledger: Ledger) -> list[tuple[int, int | None, int |
 
 
 async def test_a_recreated_consumer_starts_from_nothing(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, watches(nats_server) as seen:
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
         work = Workload(client, "ORDERS")
         worker = await _busy(work, seen)
-        assert _counted(seen, worker) == [(3, 0, 0, 0)] * 2
+        assert _counted(seen, worker) == [(3, 0, 0, 0)] * 3
         await api(client, "CONSUMER.DELETE.ORDERS.worker")
         again = await work.consumer("worker", deliver_policy="new")
         await work.publish(4)
         await work.fetch("worker", 2)
         seen.pass_time(2)
         await seen.poll()
-        assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
+        assert _counted(seen, again) == [(3, 0, 0, 1)] * 3
         seen.restart(worker)
         await seen.poll(again)
         await work.response("worker", [21], NAK)
         await work.fetch("worker", 3)
         await seen.poll(again)
-        assert _counted(seen, again) == [(4, 0, 0, 1)] * 2
+        assert _counted(seen, again) == [(4, 0, 0, 1)] * 3
 
 
 async def test_a_consumer_that_is_gone_is_counted_and_forgotten(nats_server: NatsServer) -> None:
@@ -86,7 +86,7 @@ async def test_a_consumer_set_back_starts_from_nothing(
 
 
 async def test_a_recreated_stream_starts_from_nothing(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, watches(nats_server) as seen:
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
         work = Workload(client, "ORDERS")
         await _busy(work, seen)
         await asyncio.sleep(1.0)  # a time of creation may move by so much and mean nothing
@@ -97,7 +97,7 @@ async def test_a_recreated_stream_starts_from_nothing(nats_server: NatsServer) -
         await work.publish(5)
         await work.fetch("worker", 2)
         await seen.poll()
-        assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
+        assert _counted(seen, again) == [(3, 0, 0, 1)] * 3
         for watch in seen.all.values():
             stream = watch.signals.streams["APP", "ORDERS"]
             assert (stream.recreated, stream.regressions, stream.purged) == (1, 0, 0)
@@ -106,7 +106,7 @@ async def test_a_recreated_stream_starts_from_nothing(nats_server: NatsServer) -
 async def test_what_was_missing_in_a_poll_and_comes_back_is_recreated(
     nats_server: NatsServer,
 ) -> None:
-    async with connected(nats_server) as client, watches(nats_server) as seen:
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
         work = Workload(client, "ORDERS")
         worker = await _busy(work, seen)
         await api(client, "CONSUMER.DELETE.ORDERS.worker")
@@ -116,8 +116,8 @@ async def test_what_was_missing_in_a_poll_and_comes_back_is_recreated(
         again = await work.consumer("worker")
         await work.fetch("worker", 2)
         await seen.poll(again)
-        assert _counted(seen, again) == [(0, 0, 0, 1)] * 2
-        assert _streams(seen) == [(0, 1)] * 2
+        assert _counted(seen, again) == [(0, 0, 0, 1)] * 3
+        assert _streams(seen) == [(0, 1)] * 3
 
         await api(client, "STREAM.DELETE.ORDERS")
         await seen.poll()
@@ -130,17 +130,17 @@ async def test_what_was_missing_in_a_poll_and_comes_back_is_recreated(
         await work.fetch("worker", 2)
         await work.response("worker", [1], NAK)
         await seen.poll(last)
-        assert _counted(seen, last) == [(0, 0, 0, 2)] * 2
-        assert _streams(seen) == [(1, 1)] * 2  # its counters continue
+        assert _counted(seen, last) == [(0, 0, 0, 2)] * 3
+        assert _streams(seen) == [(1, 1)] * 3  # its counters continue
         await work.fetch("worker", 2)
         await seen.poll(last)
-        assert _counted(seen, last) == [(1, 0, 0, 2)] * 2
-        assert _streams(seen) == [(1, 1)] * 2  # its counters continue
+        assert _counted(seen, last) == [(1, 0, 0, 2)] * 3
+        assert _streams(seen) == [(1, 1)] * 3  # its counters continue
 
 
 def _streams(seen: Watches) -> list[tuple[int, int]]:
     found = [watch.signals.streams["APP", "ORDERS"] for watch in seen.all.values()]
-    assert [(one.regressions, one.purged) for one in found] == [(0, 0)] * 2
+    assert [(one.regressions, one.purged) for one in found] == [(0, 0)] * 3
     return [(one.recreated, one.consumers_removed) for one in found]
 
 

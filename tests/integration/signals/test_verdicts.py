@@ -18,7 +18,7 @@ async def test_each_fault_has_its_name(nats_server: NatsServer) -> None:
 async def test_a_consumer_pulled_now_and_then_has_a_worker_until_it_stops(
     nats_server: NatsServer,
 ) -> None:
-    async with connected(nats_server) as client, watches(nats_server) as seen:
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
         work = Workload(client, "ORDERS")
         await work.create()
         await work.publish(10)
