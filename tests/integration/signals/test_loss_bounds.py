@@ -242,6 +242,29 @@ async def test_a_limit_lowered_and_raised_between_two_polls(nats_server: NatsSer
             assert all("losing_messages" not in dict(one.conditions) for one in seen.result(ledger))
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_deleting_the_oldest_messages_is_no_loss(
+    nats_server: NatsServer, at_once: bool
+) -> None:
+    """Two polls show the same as of a limit that was lowered and raised: so neither is a loss."""
+    async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create(max_msgs=100)
+        every = await work.consumer("all")
+        for subject in "abab":
+            await work.publish(10, subject)
+        await seen.poll(every)
+        if at_once:
+            await work.purge(filter="orders.a")
+        else:
+            for sequence in range(1, 11):
+                await work.delete(sequence)
+        await seen.poll(every)
+        for one in seen.result(every):
+            assert one.lost == 0
+            assert "losing_messages" not in dict(one.conditions)
+
+
 async def test_a_purge_up_to_a_sequence_that_no_message_has(nats_server: NatsServer) -> None:
     """It moves the last sequence of the stream too, past sequences that no message ever had."""
     async with connected(nats_server) as client, watches(nats_server, monitor=True) as seen:
