@@ -9,12 +9,20 @@ from support.signals.observations import ACCOUNT, Watches, watches
 from support.signals.replicated_workload import VERSIONS, ReplicatedWorkload, three_nodes
 from support.waiting import until
 
+from exporter import catalog
+from exporter.signals.results import Signals
+
 
 def _streams(seen: Watches, stream: str) -> list[dict[str, float]]:
     return [
         dict(watch.signals.stream_conditions.get((ACCOUNT, stream), ()))
         for watch in seen.all.values()
     ]
+
+
+def _unjudged(signals: Signals) -> list[set[str]]:
+    """Of each server."""
+    return [{word for word, _ in each} for each in signals.server_unjudged.values()]
 
 
 def _servers(seen: Watches) -> list[dict[str, tuple[str, ...]]]:
@@ -43,6 +51,9 @@ async def test_a_stream_that_rejects_messages_is_full_since_its_last_one(
         await seen.poll()
         assert _streams(seen, "ORDERS") == [{}, {}]
         assert _servers(seen) == [{}, {}]
+        # Health and storage need the system account.
+        unjudged = {name: _unjudged(watch.signals) for name, watch in seen.all.items()}
+        assert unjudged == {"account": [{"unhealthy", "storage_high"}], "system": []}
 
 
 @pytest.mark.timeout(300)
@@ -57,6 +68,10 @@ async def test_dead_servers_cost_a_replica_then_the_leader(version: str) -> None
         async with watches(cluster) as seen:
             await seen.poll_until_complete()
             assert (_streams(seen, "ORDERS"), _servers(seen)) == ([{}, {}], [{}, {}])
+            account, system = (watch.signals.stream_unjudged for watch in seen.all.values())
+            # What followers store is seen by the system account.
+            assert account == {(ACCOUNT, "ORDERS"): (("diverged", "no value reported"),)}
+            assert system == {}
 
             async def poll() -> list[tuple[set[str], dict[str, tuple[str, ...]]]]:
                 for watch in seen.all.values():
@@ -75,3 +90,6 @@ async def test_dead_servers_cost_a_replica_then_the_leader(version: str) -> None
             await until(poll, [both, both].__eq__, "the leader is not missed")
             later = [dict(watch.signals.server_conditions)[first] for watch in seen.all.values()]
             assert later == since
+            for watch in seen.all.values():
+                words = [word for word, _ in watch.signals.stream_unjudged[ACCOUNT, "ORDERS"]]
+                assert words == [*catalog.STREAM_CONDITIONS[1:]]
