@@ -20,10 +20,12 @@ from exporter.tempo import scaled
 
 MAX_POINTS = 32
 FIRST_SPACING_SECONDS = scaled(30.0, 0.0)
-# With all points this far apart the trend covers about an hour.
 _LAST_SPACING_SECONDS = scaled(120.0, 0.0)
+TREND_SECONDS = MAX_POINTS * _LAST_SPACING_SECONDS
 MIN_SECONDS = scaled(240.0)
-_MIN_POINTS = 8
+# Kept also if they are older: a worker may come once an hour.
+_MIN_POINTS = 5
+_FEW_POINTS = 8
 # How many times the error a slope must be: more where few points give the error.
 _TIMES = 3.0
 _TIMES_PER_POINT = 48.0
@@ -37,8 +39,11 @@ _NEIGHBOURS = 0.25
 _MIN_DRAIN_SECONDS = scaled(10.0, 0.0)
 # ...unless the stream removes its first message within this time.
 _LOSS_SECONDS = scaled(3600.0)
-# It ends when the backlog fell by so much from its peak, and falls.
-_FALLEN = 0.9
+# A rise below twice what arrives between two polls may be one of the polls' phase alone.
+_STEPS = 2
+_KEPT_STEP = 0.9
+# Below so many times its error, the slope of all points is no growth any more.
+_LEVEL = 1.0
 
 
 # Share of the retention between the first unfinished message and the newest; at 1 it is removed.
@@ -54,44 +59,71 @@ def _numbers() -> array[int]:
 
 
 class BacklogTrend(Struct, gc=False):
-    """The backlog since it was last cleared, as few points, oldest first."""
+    """The backlog that deliveries leave, since it was last cleared, as few points, oldest first.
+
+    It also rises while no worker comes: that is no growth yet, and other conditions tell when a
+    worker stays away. Each visit of a worker gives one point, the least that it leaves.
+    """
 
     at: array[float] = field(default_factory=_times)
     backlog: array[int] = field(default_factory=_numbers)
     spacing: float = FIRST_SPACING_SECONDS
     since: float | None = None  # when the growth that is reported began
-    peak: int = 0
+    level: int = 0  # the backlog at that time
+    last: Point | None = None
+    pause: float = 0.0  # how long it has risen without a delivery
+    visit_until: float = 0.0  # until then deliveries belong to the newest point
+    step: float = 0.0  # so much arrives between two polls in a pause: a visit may be seen later
 
     def note(self, now: Point, first: Point, used: Used = lambda: 0.0) -> None:
         """`first`: start of the window, for the rate of deliveries. `used`: of the retention."""
+        last, self.last = self.last, now
+        if last is None or now.at < last.at:  # the exporter's clock was set back
+            self._restart(now)
+            return
+        worked = now.deliveries != last.deliveries or now.backlog <= self.backlog[-1]
+        if self.visit_until and not (worked and now.at < self.visit_until):
+            self.visit_until = 0.0
+            self._judge(now, first, used)
+        if not worked:
+            self.pause += now.at - last.at
+            self.step = max(now.backlog - last.backlog, _KEPT_STEP * self.step)
+            return
+        if self.visit_until:
+            self.backlog[-1] = min(self.backlog[-1], now.backlog)
+        elif now.at - self.at[-1] >= self.spacing:
+            self._add(now)
+            if self.pause:  # a visit, at most as long as the pause before it
+                self.visit_until = now.at + self.pause
+            else:
+                self._judge(now, first, used)
+        self.pause = 0.0
+
+    def _restart(self, now: Point) -> None:
+        self.at, self.backlog = array("d", [now.at]), array("q", [now.backlog])
+        self.since, self.spacing = None, FIRST_SPACING_SECONDS
+        self.pause = self.visit_until = self.step = 0.0
+
+    def _add(self, now: Point) -> None:
         at, backlog = self.at, self.backlog
-        if at:
-            passed = now.at - at[-1]
-            if passed < 0:  # the exporter's clock was set back
-                del at[:], backlog[:]
-                self.since, self.spacing = None, FIRST_SPACING_SECONDS
-            elif passed < self.spacing or now.backlog == backlog[-1]:
-                return
         at.append(now.at)
         backlog.append(now.backlog)
-        if len(at) > MAX_POINTS:
-            self._thin_out()
+        if len(at) > MAX_POINTS and self.spacing < _LAST_SPACING_SECONDS:
+            self.spacing *= 2
+            del at[1::2], backlog[1::2]
+        while len(at) > MAX_POINTS or (len(at) > _MIN_POINTS and now.at - at[0] > TREND_SECONDS):
+            del at[0], backlog[0]
+
+    def _judge(self, now: Point, first: Point, used: Used) -> None:
         if self.since is None:
             self._judge_growth(now, first, used)
         else:
             self._judge_end()
 
-    def _thin_out(self) -> None:
-        if self.spacing < _LAST_SPACING_SECONDS:
-            self.spacing *= 2
-            del self.at[1::2], self.backlog[1::2]
-        else:
-            del self.at[0], self.backlog[0]
-
     def _judge_growth(self, now: Point, first: Point, used: Used) -> None:
         """By all points, by the younger half and by the last few: the growth may be recent."""
         length = len(self.at)
-        for start in (0, length // 2, length - _MIN_POINTS):
+        for start in (0, length // 2, length - _FEW_POINTS):
             if not 0 <= start <= length - _MIN_POINTS or not self._may_grow(start):
                 continue
             needed = _TIMES + _TIMES_PER_POINT / (length - start)
@@ -99,7 +131,7 @@ class BacklogTrend(Struct, gc=False):
                 drain_seconds(first, now) > _MIN_DRAIN_SECONDS
                 or self._seconds_to_loss(start, used()) < _LOSS_SECONDS
             ):
-                self.since, self.peak = self.at[start], max(self.backlog)
+                self.since, self.level = self.at[start], self.backlog[start]
                 return
 
     def _seconds_to_loss(self, start: int, used: float) -> float:
@@ -110,16 +142,18 @@ class BacklogTrend(Struct, gc=False):
         return (1.0 - used) / used * self.backlog[-1] / rise
 
     def _judge_end(self) -> None:
-        newest = self.backlog[-1]
-        self.peak = max(self.peak, newest)
-        if newest < _FALLEN * self.peak and self._growth(-_MIN_POINTS) < -_TIMES:
+        backlog = self.backlog
+        newest, middle = backlog[-1], backlog[len(backlog) // 2]
+        if 0 < newest - backlog[0] < 4 * (newest - middle) and newest > self.level:
+            return  # the younger half rose too: this is cheaper than the slope
+        if newest <= self.level or self._growth(0) < _LEVEL:
             self.since = None
 
     def _may_grow(self, start: int) -> bool:
         """A cheap test that most backlogs without growth do not pass."""
         at, backlog = self.at, self.backlog
         rise = backlog[-1] - backlog[start]
-        if rise <= 0 or backlog[-1] <= backlog[(len(at) + start) // 2]:
+        if rise <= _STEPS * self.step or backlog[-1] <= backlog[(len(at) + start) // 2]:
             return False
         if at[-1] - at[start] < MIN_SECONDS:
             return False

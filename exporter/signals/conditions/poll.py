@@ -7,7 +7,7 @@ from math import inf
 from exporter.model import MALFORMED, Consumer
 from exporter.signals import ack_floor, delivery_stall
 from exporter.signals.ack_floor import FloorState
-from exporter.signals.conditions.backlog_trend import MIN_SECONDS, BacklogTrend
+from exporter.signals.conditions.backlog_trend import MIN_SECONDS, TREND_SECONDS, BacklogTrend
 from exporter.signals.conditions.busy_hours import BusyHours
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.conditions.first_sight import floor_unmoved_since, undelivered_since
@@ -159,10 +159,10 @@ def _update_trend(
         state.trend = None
         return
     points = state.window.points
-    if state.trend is None:
-        if len(points) == 1:
-            return  # nothing changes: a backlog without a worker needs no trend
-        state.trend = BacklogTrend()
+    if len(points) == 1 and (state.trend is None or point.at - points[0].at >= TREND_SECONDS):
+        state.trend = None  # nothing changes: a backlog without a worker needs no trend
+        return
+    state.trend = state.trend or BacklogTrend()
     state.trend.note(
         point, points[0], lambda: used_share(unfinished, view.times, view.row, view.server_now)
     )

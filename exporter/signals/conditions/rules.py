@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from exporter.signals.conditions.backlog_trend import MIN_SECONDS
+from exporter.signals.conditions.backlog_trend import MIN_SECONDS, TREND_SECONDS
 from exporter.signals.conditions.evidence import Evidence
 from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS, Point, finished
 from exporter.tempo import scaled
@@ -207,4 +207,6 @@ def seconds_to_deadlines(evidence: Evidence) -> list[float]:
         left.append(max(evidence.at_work_until, evidence.doubted_until) - now)
     if evidence.rising_since is not None:
         left.append(MIN_SECONDS + evidence.rising_since - now)
+    if evidence.behind_since is not None:
+        left.append(TREND_SECONDS + evidence.past[-1].at - now)
     return left

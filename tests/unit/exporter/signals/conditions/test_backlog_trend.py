@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.models import NOW
-from support.signals.queues import ARRIVALS, POLL, POLLS_AN_HOUR, backlogs, falls_behind
+from support.signals.queues import ARRIVALS, POLL, POLLS_AN_HOUR, backlogs, falls_behind, visits
 
 from exporter.signals.conditions.backlog_trend import (
     MAX_POINTS,
@@ -115,11 +115,89 @@ def test_it_ends_when_the_backlog_really_falls(burst: int) -> None:
     assert not any(reported[end:])
 
 
-def test_a_backlog_that_stays_where_it_is_is_no_end() -> None:
-    growing = backlogs("batches", 10, 1.25, 1, seed=1)
-    level = [int(growing[-1]) + number % 2 for number in range(POLLS_AN_HOUR)]
-    reported = list(falls_behind([*growing, *level]))
-    assert all(reported[len(growing) :])
+LEVEL = {
+    "exactly": lambda top: np.full(4 * POLLS_AN_HOUR, top),
+    "nearly": lambda top: top + np.random.default_rng(7).integers(0, 1500, 4 * POLLS_AN_HOUR),
+}
+
+
+@pytest.mark.parametrize("level", LEVEL)
+@pytest.mark.parametrize("hours", [0.3, 1, 3])
+@pytest.mark.parametrize("ratio", [1.05, 1.25, 2.0])
+def test_it_ends_when_the_backlog_has_been_level_for_a_while(
+    ratio: float, hours: float, level: str
+) -> None:
+    for kind, burst in (("batches", 10), ("batches", 500), ("random", 1), ("regular", 500)):
+        growing = backlogs(kind, burst, ratio, hours, seed=1)
+        reported = list(falls_behind([*growing, *LEVEL[level](int(growing[-1]))]))
+        grown = len(growing)
+        assert reported[grown - 1]
+        end = reported.index(False, grown)
+        assert (end - grown) * POLL <= 50 * 60
+        assert not any(reported[end:])
+
+
+EVERY = (120, 300, 600, 1200, 3600)
+REMNANTS = (0, 500, 50_000)
+LATE = (0, 1, 7)  # 1: what waits at the poll after a visit rises by a hundred each time
+HEALTHY = [*product(EVERY, (0.5, 0.8, 0.95), (1, 500))]
+
+
+@pytest.mark.parametrize(("every", "utilisation", "burst"), HEALTHY)
+def test_a_worker_that_visits_and_clears_the_backlog_is_not_reported(
+    every: int, utilisation: float, burst: int
+) -> None:
+    """In one of a hundred hours at most, over every remnant and every drift against the polls."""
+    hours, found = 12, []
+    for number, (remnant, late) in enumerate(product(REMNANTS, LATE)):
+        polled, delivered = visits(
+            every, utilisation, hours, seed=3000 + number, remnant=remnant, burst=burst, late=late
+        )
+        reported = np.fromiter(falls_behind(polled, delivered=delivered), dtype=bool)
+        found.append(reported.reshape(hours, POLLS_AN_HOUR).any(axis=1).mean())
+    assert np.mean(found) <= 0.01
+
+
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("burst", [1, 10])
+def test_growth_between_visits_is_reported_after_three_visits_and_the_window(
+    every: int, burst: int, late: int
+) -> None:
+    for seed in SEEDS:
+        polled, delivered = visits(every, 1.25, 12, seed, burst=burst, late=late)
+        reported = list(falls_behind(polled, delivered=delivered))
+        first = reported.index(True) - int(np.argmax(delivered > 0))
+        # Five visits after one that cleared all: of an hourly worker they take longer.
+        assert first * POLL <= max(3 * every + 60 * WINDOW_MINUTES, 5.2 * every) + 5 * late
+        assert all(reported[reported.index(True) :])
+
+
+@pytest.mark.parametrize("remnant", ["level", "nearly nothing"])
+@pytest.mark.parametrize("every", EVERY)
+def test_growth_between_visits_ends_when_a_visit_leaves_no_more_than_the_one_before(
+    every: int, remnant: str
+) -> None:
+    for seed in SEEDS:
+        growing, before = visits(every, 1.25, 12, seed)
+        least = int(growing[-every // POLL :].min())
+        after, later = visits(
+            every, 0.3, 12, seed, start=least, remnant=least if remnant == "level" else 500
+        )
+        delivered = np.concatenate([before, before[-1] + later])
+        reported = list(falls_behind([*growing, *after], delivered=delivered))
+        assert reported[len(growing) - 1]
+        end = reported.index(False, len(growing))
+        # At most an hour, or a few visits; at once when one goes back to where it began.
+        most = max(3600, 3 * every) if remnant == "level" else max(600, every)
+        assert (end - len(growing)) * POLL <= most + POLL
+        assert not any(reported[end:])
+
+
+def test_a_worker_that_does_not_come_at_all_is_not_judged() -> None:
+    """Other conditions tell of it."""
+    rising = np.arange(1, 2 * POLLS_AN_HOUR) * 1500
+    assert not any(falls_behind(rising, delivered=np.zeros(len(rising), np.int64)))
 
 
 def test_a_bursty_growth_from_105_to_426_in_six_minutes_is_reported() -> None:
@@ -155,9 +233,9 @@ def test_one_import_is_no_trend() -> None:
 def test_a_clock_that_was_set_back_restarts() -> None:
     trend, nothing = BacklogTrend(), Point(NOW, 0, 0, 0, 0, 0)
     for number in range(20):
-        trend.note(Point(NOW + 30 * number, 0, 0, 0, 10 * number + 1, 0), nothing)
+        trend.note(Point(NOW + 30 * number, number, 0, 0, 10 * number + 1, 0), nothing)
     assert trend.since == NOW
-    trend.note(Point(NOW - 60, 0, 0, 0, 300, 0), nothing)
+    trend.note(Point(NOW - 60, 20, 0, 0, 300, 0), nothing)
     assert (trend.since, list(trend.at)) == (None, [NOW - 60])
 
 
