@@ -114,7 +114,7 @@ BACKLOG_GROWING = Alert(
     "messages wait, the oldest unacknowledged one is "
     + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
     + " old.",
-    condition="The backlog grew beyond its noise, and for <falling_behind> it has not fallen again "
+    condition="The backlog grew beyond its noise, and for <falling_behind> it has not stopped growing "
     "(condition falling_behind).",
     board=Board.CONSUMER,
 )
