@@ -38,6 +38,8 @@ JITTER = 0.05
 MIN_PAUSE = 0.1
 # A source honours its deadline; this only catches one that does not.
 _GRACE_SECONDS = 5.0
+# So long a system without a name in the settings waits for a complete poll that decides it.
+NAMING_SECONDS = 60.0
 # Share of the remaining time for events and requests as a user of the account, after the state.
 _SHARE_OF_EXTRAS = 0.5
 
@@ -61,12 +63,14 @@ class SystemPoller:
     account_requests: AccountRequests | None = field(default=None, repr=False)
     publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
-    unnamed: bool = False  # the first complete poll decides the name
+    unnamed: bool = False  # the name is still to be decided: nothing is served under it
+    naming_seconds: float = NAMING_SECONDS
     limits: Limits = DEFAULT_LIMITS  # by which conditions are judged
     state: SystemState = field(init=False, repr=False)
     _pipeline: Pipeline = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _audit_log: AuditLog = field(init=False, repr=False)
+    _first_response: float | None = field(default=None, init=False, repr=False)  # time.monotonic()
 
     def __post_init__(self) -> None:
         self.state = SystemState(STALE_AFTER_INTERVALS * self.interval, self.limits)
@@ -103,11 +107,13 @@ class SystemPoller:
         try:
             deadline = started + self.timeout
             snapshot = await self._request(deadline)
-            snapshot = self._named(snapshot)
+            self._decide_name(snapshot)
+            snapshot = replace(snapshot, system=self.system)
             snapshot, found = await self._find_more(snapshot, deadline)
             state = state.with_outcomes(snapshot, self.clock())
             self._log.log_requests(snapshot)
-            state = await self._render(state, snapshot, found)
+            if not self.unnamed:
+                state = await self._render(state, snapshot, found)
         except Exception as error:  # a bug: it must not end the polling, and is logged
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
@@ -118,14 +124,32 @@ class SystemPoller:
         self.state = state.polled(time.monotonic() - started)
         self._log.log_poll(self.state, self.clock(), failure)
 
-    def _named(self, snapshot: Snapshot) -> Snapshot:
-        if self.unnamed and snapshot.complete:
-            self.unnamed, name = False, system_name(snapshot)
-            if name != self.system:
-                self.system = self._log.system = self._audit_log.system = name
-                self.renderer = self._pipeline.renderer = self.renderer.renamed(name)
-                event(logger, logging.INFO, "system named", system=name)
-        return replace(snapshot, system=self.system)
+    def _decide_name(self, snapshot: Snapshot) -> None:
+        """A name that was served must not change: alerts take the old one for a lost system."""
+        if self.unnamed and (snapshot.complete or self._waited(snapshot)):
+            self._take_name(system_name(snapshot))
+            event(
+                logger, logging.INFO, "system named", system=self.system, complete=snapshot.complete
+            )
+
+    def keep_name(self, before: SystemPoller) -> None:
+        """The name of the poller that this one replaces."""
+        if self.unnamed and not before.unnamed:
+            self._take_name(before.system)
+
+    def _waited(self, snapshot: Snapshot) -> bool:
+        """Whether the next poll would be too late for the decision."""
+        if not any(outcome.ok for outcome in snapshot.outcomes):
+            return False
+        now = time.monotonic()
+        if self._first_response is None:
+            self._first_response = now
+        return now + self.interval - self._first_response > self.naming_seconds
+
+    def _take_name(self, name: str) -> None:
+        self.unnamed = False
+        self.system = self._log.system = self._audit_log.system = name
+        self.renderer = self._pipeline.renderer = self.renderer.renamed(name)
 
     @property
     def history(self) -> History:

@@ -37,7 +37,7 @@ def run_once(settings: ExporterSettings) -> int:
 
 
 async def _polled(settings: ExporterSettings) -> Sequence[SystemPoller]:
-    pollers = [make_poller(settings, system) for system in settings.systems]
+    pollers = [make_poller(settings, system, naming_seconds=0) for system in settings.systems]
     try:
         await asyncio.gather(*(poller.poll_once() for poller in pollers))
     finally:

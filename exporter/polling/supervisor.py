@@ -168,6 +168,8 @@ class Supervisor:
 
 
 def _run(system: SystemSettings, poller: SystemPoller, before: _Running | None = None) -> _Running:
+    if before is not None and before.settings.urls == system.urls:
+        poller.keep_name(before.shown())
     task = asyncio.create_task(poller.run(), name=f"poll {system.label}")
     return _Running(system, poller, task, before.shown() if before else None)
 

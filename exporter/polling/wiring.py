@@ -9,7 +9,7 @@ from exporter.audit.periodic_audit import AuditState
 from exporter.events.session import EventSession
 from exporter.events.subscriptions import SourceInfo, make_event_session
 from exporter.polling.account_requests import AccountRequests
-from exporter.polling.loop import SystemPoller
+from exporter.polling.loop import NAMING_SECONDS, SystemPoller
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
 from exporter.settings.config import ExporterSettings, NameFilterSettings, SystemSettings
@@ -29,7 +29,9 @@ from exporter.sources.transport.credentials import NatsAccess, without_secrets
 from streamgauge.serving.memory_limit import within_memory
 
 
-def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
+def make_poller(
+    settings: ExporterSettings, system: SystemSettings, naming_seconds: float = NAMING_SECONDS
+) -> SystemPoller:
     source = make_source(system)
     event_session = make_event_session(system.events, _source_info(system, source))
     return SystemPoller(
@@ -53,6 +55,7 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         publish_interval=system.publishes.interval,
         audit=_audit(system),
         unnamed=not system.name,
+        naming_seconds=naming_seconds,
         limits=settings.thresholds,
     )
 

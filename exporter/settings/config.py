@@ -100,7 +100,7 @@ class ExactSettings:
 class _Identity:
     name: str = setting(
         "",
-        "The value of the label `system`: one NATS system, one JetStream domain. Default: the JetStream domain, else the name of the cluster if all servers have the same configured one, else `nats`; decided at the first complete poll and kept.",
+        "The value of the label `system`: one NATS system, one JetStream domain. Default: the JetStream domain, else the name of the cluster if all servers have the same configured one, else `nats`; decided at the first complete poll, or a minute after the first response, and kept while the exporter runs. Until then nothing of the system is exported but `up` and the requests. Set it where a restart in an outage could see only some of several clusters.",
     )
     source: SourceName = setting(
         "account",

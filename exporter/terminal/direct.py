@@ -42,7 +42,7 @@ async def direct_polls(settings: ExporterSettings, interval: float) -> AsyncIter
     pollers = []
     for system in settings.systems:
         quiet = replace(system, interval=interval, audit=replace(system.audit, enabled=False))
-        pollers.append(make_poller(settings, quiet))
+        pollers.append(make_poller(settings, quiet, naming_seconds=0))
     listeners = [
         asyncio.create_task(poller.event_session.run())
         for poller in pollers

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from exporter import catalog
 from exporter.exposition.text_format import Format, assemble
-from exporter.model import Consumer, Outcome, Server, Snapshot, Stream
+from exporter.model import UNNAMED, Consumer, Outcome, Server, Snapshot, Stream
 from exporter.polling.loop import SystemPoller
+from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import system_samples
 from exporter.samples.render import Limits, Renderer
 
+_SYSTEM = re.compile(r'system="([^"]*)"')
 NOW = 1_794_800_000.0
 INTERVAL = 15.0
 RESPONDED = (Outcome("stream_list", True, 0.01), Outcome("consumer_list", True, 0.02))
@@ -84,6 +88,24 @@ async def polled(poller: SystemPoller, times: int = 1, at: float = NOW) -> None:
     poller.clock = lambda: at
     for _ in range(times):
         await poller.poll_once()
+
+
+def unnamed_poller(
+    *responses: Snapshot | Exception, interval: float = INTERVAL, naming_seconds: float = 60.0
+) -> SystemPoller:
+    """Of a system that the settings do not name."""
+    poller, _ = poller_of(*responses, interval=interval)
+    poller.system, poller.unnamed, poller.naming_seconds = UNNAMED, True, naming_seconds
+    return poller
+
+
+def exposed_systems(poller: SystemPoller, now: float = NOW) -> set[str]:
+    """The values of the label `system` of what a scrape gets, without the poll's own outcome."""
+    view = ScrapeView(now, ((poller.system, poller.state),))
+    lines = served_lines(poller, now)
+    names = {found[1] for line in lines if (found := _SYSTEM.search(line))}
+    ages = (s for s in view.self_samples() if s.metric is catalog.SNAPSHOT_AGE_SECONDS)
+    return names | {sample.labels[0] for sample in ages}
 
 
 def served_names(poller: SystemPoller, now: float) -> set[str]:

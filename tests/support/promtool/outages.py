@@ -131,6 +131,26 @@ LONE_RESTART = Scenario(
     ),
 )  # fmt: skip
 
+NAMED_LATE = Scenario(
+    "an exporter restarted in an outage of one server names its system a minute later",
+    every="1m",
+    series={
+        **_series("snapshot_age_seconds", f'{_SYSTEM},instance="a"', _during((0, 20), (22, 99), value=5)),
+        # Until it has decided the name, only what it says of its polls has a name, the default.
+        **{
+            series: values
+            for name in ("up", "servers_responding", "servers_expected")
+            for series, values in _series(name, 'system="nats",instance="a"', _during((20, 22), value=0)).items()
+        },
+        **_series("request_success", 'system="nats",instance="a",request="varz"', _during((20, 22), value=0)),
+    },
+    checks=tuple(
+        Check(f"{minute}m", alert)
+        for minute in (19, 21, 22, 23, 24, 30, 60)
+        for alert in ("SystemUnmonitored", "SystemUnreachable", "ExporterStale")
+    ),
+)  # fmt: skip
+
 PAIR = Scenario(
     "the restart of one of two exporters makes no condition young",
     every="1m",
@@ -239,4 +259,4 @@ CAPPED = Scenario(
     ),
 )  # fmt: skip
 
-OUTAGES = (CAPPED, TOTAL_OUTAGE, LONE_RESTART, PAIR, LOSS_INSIDE, ABANDONED)
+OUTAGES = (CAPPED, TOTAL_OUTAGE, LONE_RESTART, NAMED_LATE, PAIR, LOSS_INSIDE, ABANDONED)

@@ -48,12 +48,17 @@ class Made:
     """The pollers that the supervisor created."""
 
     sources: list[MemorySource] = field(default_factory=list)
+    pollers: list[SystemPoller] = field(default_factory=list)
+    unnamed: bool = False
 
     def poller(self, settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
         source = MemorySource()
         self.sources.append(source)
         renderer = Renderer(system.name)
-        return SystemPoller(system.name, system.source, system.urls, source, renderer, 15.0, 10.0)
+        poller = SystemPoller(system.name, system.source, system.urls, source, renderer, 15.0, 10.0)
+        poller.unnamed = self.unnamed
+        self.pollers.append(poller)
+        return poller
 
 
 @pytest.fixture
@@ -161,6 +166,19 @@ async def test_a_changed_system_shows_its_old_page_until_it_has_a_new_one(
     assert supervisor.scrape_view().blocks() == [before.state.rendered.blocks]
     after = await succeeded(made.sources[1], supervisor)
     assert supervisor.pollers == [after]
+
+
+@pytest.mark.parametrize(("urls", "unnamed"), [((), False), (("nats://other:4222",), True)])
+async def test_a_reload_keeps_the_decided_name_of_the_same_servers(
+    supervisor: Supervisor, made: Made, file: File, urls: tuple[str, ...], unnamed: bool
+) -> None:
+    supervisor.pollers[0].system = "hub"
+    await succeeded(made.sources[0], supervisor, "hub")
+    made.unnamed = True
+    file.content = replace(AT_START, systems=(replace(A, account="OTHER", urls=urls or A.urls),))
+    assert (await supervisor.reload()).ok
+    assert made.pollers[1].unnamed is unnamed
+    assert (made.pollers[1].system == "hub") is not unnamed
 
 
 async def test_an_invalid_file_changes_nothing_and_is_reported(
