@@ -170,19 +170,21 @@ def happened_within(counter: Metric, window: Threshold) -> Expression:
     return age(catalog.EVENT_TIMES[counter]) < window
 
 
-def event_count(counter: Metric, window: Duration) -> Expression:
+def event_count(counter: Metric, window: Duration, **match: MatchValue) -> Expression:
     """Growth of a counter whose series begins with its first event."""
+    selector = _selector(counter, match)
     return functions.growth_with_first_event(
-        increase(counter, window),
-        first=_one(OverTime("min_over_time", _selector(counter, {}), window, presence=True)),
-        before=_present(counter, _LOOKBACK_IN_THE_PAST, offset=window),
+        _one(samples(counter, "increase", window, match=match)),
+        first=_one(OverTime("min_over_time", selector, window, presence=True)),
+        before=_one(
+            OverTime("last_over_time", selector, _LOOKBACK_IN_THE_PAST, window, presence=True)
+        ),
         observed=earlier(catalog.SNAPSHOT_AGE_SECONDS, window),
     )
 
 
-def _present(counter: Metric, window: Duration, offset: Duration | None = None) -> Expression:
-    selector = _selector(counter, {})
-    return _one(OverTime("last_over_time", selector, window, offset, presence=True))
+def _present(counter: Metric, window: Duration) -> Expression:
+    return _one(OverTime("last_over_time", _selector(counter, {}), window, presence=True))
 
 
 def holds(info: Metric, **match: MatchValue) -> Expression:

@@ -67,6 +67,18 @@ INHIBITIONS = (
         "The consumers of a stream without a leader get nothing.",
     ),
     Inhibition(
+        "StreamNoLeader",
+        ("ConsumersFewer",),
+        SYSTEM,
+        "The consumers of a stream without a leader are not counted.",
+    ),
+    Inhibition(
+        "ServerDown",
+        ("ConsumersFewer",),
+        SYSTEM,
+        "What only a server that is down holds is not counted.",
+    ),
+    Inhibition(
         "ConsumerAckPendingFull",
         (
             "ConsumerStalled",

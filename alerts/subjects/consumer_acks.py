@@ -22,7 +22,7 @@ from alerts.queries import (
     MISSED_SCRAPES,
     condition_age,
     earlier,
-    increase,
+    event_count,
     judged,
     lasting,
     latest,
@@ -268,33 +268,35 @@ REMOVED = Alert(
     board=Board.STREAM,
 )
 
-_durable = (
-    latest(catalog.STREAM_CONSUMERS) - latest(catalog.STREAM_EPHEMERAL_CONSUMERS)
-).sum_without("account", "stream")
+_durable = latest(catalog.STREAM_CONSUMERS) - latest(catalog.STREAM_EPHEMERAL_CONSUMERS)
+# Without a leader, or with consumers that were not listed: nothing tells that they are gone.
+_uncounted = latest(catalog.STREAM_UP).unless(_durable)
 _durable_before = (
     earlier(catalog.STREAM_CONSUMERS, "1h") - earlier(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
-).sum_without("account", "stream")
+).unless(_uncounted)
 
 FEWER = Alert(
     name="ConsumersFewer",
     severity=Severity.WARNING,
     when=(
-        1 - _durable / (_durable_before >= thresholds.CONSUMER_COUNT_LEAST)
+        1
+        - _durable.sum_without("account", "stream")
+        / (_durable_before.sum_without("account", "stream") >= thresholds.CONSUMER_COUNT_LEAST)
         > thresholds.CONSUMER_COUNT_CHANGE
     ),
     for_="5m",
     summary="Many durable consumers of a system are gone.",
     description=f"System {{{{ $labels.system }}}} has {PERCENT} fewer durable consumers than an hour "
-    "ago. Their positions are lost, and work queues without a consumer are not worked off.",
+    "ago: deleted one by one, or with their streams. Work queues without a consumer are not worked off.",
     condition="Of at least <consumer_count_least> durable consumers an hour ago, more than "
-    "<consumer_count_change> are gone. Streams without a leader do not count then and now.",
+    "<consumer_count_change> are gone. Streams that have no leader now are left out.",
     board=Board.FLEET,
 )
 
 CHANGED = Alert(
     name="ConfigurationChanged",
     severity=Severity.INFO,
-    when=increase(
+    when=event_count(
         catalog.ADVISORIES, "15m", kind=Regex("stream_updated|stream_deleted")
     ).sum_without("kind")
     > 0,

@@ -163,6 +163,8 @@ def test_the_condition_text_has_every_threshold() -> None:
     )
 
 
+# `increase` misses the first event of these, so their own value counts too.
+BEGINS_WITH_ITS_FIRST_EVENT = {*catalog.EVENT_TIMES, catalog.ADVISORIES}
 Node = object
 
 
@@ -212,7 +214,7 @@ def problems(expression: str) -> Iterator[str]:
         if not aggregated and "absent" not in calls and not filters(selector, under):
             yield f"{series} is not aggregated over replicas"
         counts = metric.kind is not Kind.COUNTER or {"increase", "rate"} & set(calls)
-        if not counts and metric not in catalog.EVENT_TIMES:
+        if not counts and metric not in BEGINS_WITH_ITS_FIRST_EVENT:
             yield f"{series} is a counter without increase or rate"
 
 

@@ -12,6 +12,7 @@ from support.promtool.alert_row import (
     Values,
     after,
     began,
+    between,
     ramp,
 )
 
@@ -36,8 +37,8 @@ def _leaders(every: str) -> dict[str, Values]:
     }
 
 
-def _consumers(number: Values) -> dict[str, Values]:
-    named = 'account="APP",stream="ORDERS"'
+def _consumers(number: Values, stream: str = "ORDERS") -> dict[str, Values]:
+    named = f'account="APP",stream="{stream}"'
     return {
         f"stream_consumers{{{named}}}": number,
         f"stream_ephemeral_consumers{{{named}}}": 0,
@@ -219,8 +220,42 @@ SERVERS = (
         every="1m",
         onset="1h",
         lingers=True,
-        silent={"few": _consumers(after("1h", 9, 1))},
+        silent={
+            "few": _consumers(after("1h", 9, 1)),
+            "without a leader": {
+                **_consumers(between("0s", "57m", 15, None)),
+                **_consumers(5, "SMALL"),
+                'stream_up{account="APP",stream="ORDERS"}': after("57m", 1, 0),
+                'stream_up{account="APP",stream="SMALL"}': 1,
+            },
+        },
         values="55%;",
+    ),
+    Row(
+        "ConsumersFewer",
+        SYSTEM,
+        case="with their stream",
+        bad={
+            **_consumers(between("0s", "1h", 15, None)),
+            **_consumers(5, "SMALL"),
+            'stream_up{account="APP",stream="ORDERS"}': between("0s", "1h", 1, None),
+        },
+        calm={**_consumers(15), **_consumers(5, "SMALL")},
+        every="1m",
+        onset="1h2m",
+        lingers=True,
+        values="75%;",
+    ),
+    Row(
+        "ConfigurationChanged",
+        ACCOUNT,
+        case="for the first time since the exporter started",
+        bad={'advisories_total{kind="stream_deleted"}': after("16m", None, 1)},
+        calm={'advisories_total{kind="stream_created"}': after("16m", None, 1)},
+        every="1m",
+        onset="16m",
+        lingers=True,
+        values="1;",
     ),
     Row(
         "ConfigurationChanged",
