@@ -16,8 +16,8 @@ _PAGES = {
 }
 # It is about a server that the exporter may not know any more: the overview names it.
 _ON_OVERVIEW = ("MetaPeerOffline",)
-# Not only now: a link must open while the exporter is down.
-_EXPORTERS = f"last_over_time({catalog.WEB_INFO.name}[1d])"
+# Those that are up first. Without one the link must still lead to where it will be again.
+_EXPORTERS = f"(2 * {catalog.WEB_INFO.name} or last_over_time({catalog.WEB_INFO.name}[1d]))"
 _SYSTEMS = f"last_over_time({catalog.SNAPSHOT_AGE_SECONDS.name}{{%s}}[1d])"
 _EXPORTER = (
     "{{ if .Labels.external_url }}{{ .Labels.external_url }}"
@@ -82,8 +82,9 @@ def _with_addresses(alert: Alert, known: str, otherwise: str) -> str:
 def _exporters_of(alert: Alert) -> str:
     """A query for the exporters of the alert's system; for all of them where it is about none."""
     if "system" not in alert.when.labels:
-        return f'"{_EXPORTERS}"'
+        return f'"sort_desc{_EXPORTERS}"'
     labels = ("system", *SCRAPE) if alert.guarded else ("system",)
     chosen = _SYSTEMS % ",".join(f"{label}=%q" for label in labels)
     values = " ".join(f"$labels.{label}" for label in labels)
-    return f'printf "{_EXPORTERS} and on ({", ".join((*SCRAPE, "instance"))}) {chosen}" {values}'
+    by = ", ".join((*SCRAPE, "instance"))
+    return f'printf "sort_desc({_EXPORTERS} and on ({by}) {chosen})" {values}'

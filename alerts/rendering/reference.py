@@ -42,7 +42,7 @@ streamgauge alerts render --runbooks https://wiki.example.net/nats --dashboards 
 streamgauge alerts thresholds                              # the thresholds for --set
 ```
 
-Without `--runbooks` and `--dashboards`, the alerts link to pages of the exporter: its runbooks, and the boards of `web.grafana_url`, or its page of the consumer, stream or server. Among several exporters, it is one of the system that the alert is about. Their address is `web.external_url`, else the scraped one. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute; `STREAMGAUGE_SPEED=60` does the same to the windows of an exporter.
+Without `--runbooks` and `--dashboards`, the alerts link to pages of the exporter: its runbooks, and the boards of `web.grafana_url`, or its page of the consumer, stream or server. Among several exporters, it is one of the system that the alert is about, and one that is up if any is. Their address is `web.external_url`, else the scraped one. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute; `STREAMGAUGE_SPEED=60` does the same to the windows of an exporter.
 """
 
 _OUTAGES = """\

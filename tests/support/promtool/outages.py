@@ -259,4 +259,41 @@ CAPPED = Scenario(
     ),
 )  # fmt: skip
 
-OUTAGES = (CAPPED, TOTAL_OUTAGE, LONE_RESTART, NAMED_LATE, PAIR, LOSS_INSIDE, ABANDONED)
+_PAGE = "consumer?system=prod&account=APP&stream=ORDERS&consumer=worker"
+
+
+def _exporter(instance: str, start: float, end: float) -> dict[str, Values]:
+    """From this minute to that one."""
+    there = _during((start, end), value=1)
+    scope = f'{_SYSTEM},instance="{instance}"'
+    return {
+        **_series("snapshot_age_seconds", scope, there),
+        **_series("web_info", f'scheme="http",instance="{instance}"', there),
+        **_series(
+            "consumer_condition_start_timestamp_seconds",
+            f'{_of_consumer(instance)},condition="ack_pending_full"',
+            _during((start, end), value=0),
+        ),
+        **_series(
+            "consumer_num_ack_pending", _of_consumer(instance), _during((start, end), value=9)
+        ),
+    }
+
+
+LINKS = Scenario(
+    "links lead to the exporter that is up",
+    every="1m",
+    series={**_exporter("first:7778", 0, 20), **_exporter("second:7778", 20, 40)},
+    checks=tuple(
+        Check(
+            f"{minute}m",
+            "ConsumerAckPendingFull",
+            (replace(_worker(values), link=_PAGE, exporter=f"http://{exporter}:7778"),),
+        )
+        for minute, values, exporter in (
+            (15, "+9;15m 0s;", "first"), (25, "+9;25m 0s;", "second"), (39, "+9;39m 0s;", "second"),
+        )
+    ),
+)  # fmt: skip
+
+OUTAGES = (CAPPED, LINKS, TOTAL_OUTAGE, LONE_RESTART, NAMED_LATE, PAIR, LOSS_INSIDE, ABANDONED)

@@ -14,6 +14,7 @@ class Fires:
     values: str  # of the description, see `values_template`
     link: str  # the end of the dashboard's address
     owner: str = "not known"
+    exporter: str = ""  # whose pages the links lead to; then `link` is one of them
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,13 @@ def _expected(name: str, fires: Fires) -> dict[str, Any]:
             **owner_of(alert, fires.owner),
             "summary": alert.summary,
             "description": expected_values(fires.values),
-            "runbook_url": f"docs/runbooks/{alert.full_name}.md",
-            "dashboard_url": f"/d/{fires.link}",
+            **_links(alert.full_name, fires),
         },
     }
+
+
+def _links(name: str, fires: Fires) -> dict[str, str]:
+    if fires.exporter:
+        runbook = f"{fires.exporter}/docs/runbooks/{name}"
+        return {"runbook_url": runbook, "dashboard_url": f"{fires.exporter}/{fires.link}"}
+    return {"runbook_url": f"docs/runbooks/{name}.md", "dashboard_url": f"/d/{fires.link}"}
