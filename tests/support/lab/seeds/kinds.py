@@ -17,7 +17,8 @@ class Redelivered(Failure):
 
     async def prepare(self, lab: Lab) -> None:
         await lab.api.stream(self.stream, subjects=[self.subject])
-        await lab.api.consumer(self.stream, "worker", ack_wait=seconds(2))
+        # Longer than a busy machine delays the acks of a worker that is well.
+        await lab.api.consumer(self.stream, "worker", ack_wait=seconds(5))
 
     async def provoke(self, lab: Lab) -> None:
         lab.start(lab.publisher(self.subject, 10))
