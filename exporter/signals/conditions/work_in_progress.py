@@ -17,9 +17,10 @@ from msgspec import Struct
 
 from exporter.model import Consumer
 from exporter.signals.window import Point
+from exporter.tempo import scaled
 
 # Acks are counted once a minute.
-_FRESH_SECONDS = 90.0
+FRESH_SECONDS = scaled(90.0)
 _FRESH_ACK_WAITS = 1.5
 _MIN_SIGNS = 2
 
@@ -81,7 +82,7 @@ def _unexplained(before: Counted, now: Counted) -> int:
 def fresh_until(state: WorkState, row: Consumer) -> float:
     """A worker extends ack_wait before it ends."""
     wait = row.config.ack_wait_seconds if row.config else None
-    return state.at + _FRESH_SECONDS + _FRESH_ACK_WAITS * (wait or 0.0)
+    return state.at + FRESH_SECONDS + _FRESH_ACK_WAITS * (wait or 0.0)
 
 
 def at_work_until(state: WorkState | None, row: Consumer) -> tuple[float, float]:

@@ -11,7 +11,8 @@ import pytest
 WINDOWS = (
     "from exporter.signals.window import SPACING_SECONDS, WINDOW_SECONDS;"
     "from exporter.signals.delivery_stall import NO_WORKER_SECONDS;"
-    "print(WINDOW_SECONDS, SPACING_SECONDS, NO_WORKER_SECONDS)"
+    "from exporter.signals.conditions.work_in_progress import FRESH_SECONDS;"
+    "print(WINDOW_SECONDS, SPACING_SECONDS, NO_WORKER_SECONDS, FRESH_SECONDS)"
 )
 
 
@@ -25,11 +26,11 @@ def run(speed: str | None) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("speed", "windows"),
     [
-        (None, "300.0 30.0 10.0"),
-        ("1", "300.0 30.0 10.0"),
-        ("10", "30.0 3.0 10.0"),
+        (None, "300.0 30.0 10.0 90.0"),
+        ("1", "300.0 30.0 10.0 90.0"),
+        ("10", "30.0 3.0 10.0 20.0"),
         # Not shorter than several polls; what is shorter in production stays.
-        ("60", "20.0 2.0 10.0"),
+        ("60", "20.0 2.0 10.0 20.0"),
     ],
 )
 def test_windows_are_divided_by_the_speed(speed: str | None, windows: str) -> None:
