@@ -82,7 +82,7 @@ def judged_by(threshold: Threshold) -> str:
 
 
 def streams_at_risk() -> str:
-    """The streams that the next failure costs their quorum: their number and the first five names."""
+    """The streams that the next failure costs their quorum: five of them by name, and how many more."""
     start = catalog.STREAM_CONDITION_START_TIMESTAMP_SECONDS.name
     own_labels = [*SCRAPE, *catalog.SYSTEM]
     chosen = ",".join(f"{label}=%q" for label in (*own_labels, "condition"))
@@ -90,9 +90,11 @@ def streams_at_risk() -> str:
     series = f"min by (account, stream) (last_over_time({start}{{{chosen}}}[{LOOKBACK}]))"
     counted = f'{{{{ with printf "count({series})" {values} | query }}}}'
     named = f'{{{{ range $place, $one := printf "bottomk(5, {series})" {values} | query }}}}'
+    more = f'{{{{ with printf "count({series}) - 5 > 0" {values} | query }}}}'
     return (
-        f" {counted}Streams that the next failure costs their quorum: {READ_NUMBER}, among them "
-        f"{named}{{{{ if $place }}}}, {{{{ end }}}}{{{{ $one.Labels.stream }}}}{{{{ end }}}}."
+        f" {counted}Streams that the next failure costs their quorum: "
+        f"{named}{{{{ if $place }}}}, {{{{ end }}}}{{{{ $one.Labels.stream }}}}{{{{ end }}}}"
+        f"{more} and {READ_NUMBER} more{{{{ end }}}}."
         "{{ else }}No stream is left without a spare replica.{{ end }}"
     )
 

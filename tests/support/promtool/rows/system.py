@@ -45,6 +45,14 @@ def _consumers(number: Values, stream: str = "ORDERS") -> dict[str, Values]:
     }
 
 
+def _at_risk(*names: str) -> dict[str, Values]:
+    return {
+        f'stream_condition_start_timestamp_seconds{{account="APP",stream="{name}",'
+        'condition="quorum_at_risk"}': start
+        for start, name in enumerate(names)
+    }
+
+
 SPACE = (
     *(
         Row(
@@ -183,13 +191,19 @@ SERVERS = (
         case="streams at risk",
         bad={"server_up": 0},
         calm={"server_up": 1},
-        context={
-            f'stream_condition_start_timestamp_seconds{{account="APP",stream="{name}",'
-            'condition="quorum_at_risk"}': start
-            for start, name in enumerate(("A", "B", "C", "D", "E", "F"))
-        },
+        context=_at_risk("A", "B", "C", "D", "E", "F", "G"),
         guarded=False,
-        values="+6;A;!B;!C;!D;!E;",
+        values="+A;!B;!C;!D;!E;+2;",
+    ),
+    Row(
+        "ServerDown",
+        SERVER,
+        case="few streams at risk",
+        bad={"server_up": 0},
+        calm={"server_up": 1},
+        context=_at_risk("A", "B"),
+        guarded=False,
+        values="+A;!B;",
     ),
     Row(
         "ServerApiRequestsHigh",
