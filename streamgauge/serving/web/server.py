@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from streamgauge.serving.rate_limit import MinuteBudget
 from streamgauge.serving.settings.server import ServerSettings, host_and_port
@@ -176,17 +177,32 @@ def health_servers(
 
 
 def _request_log() -> logging.Logger:
-    """aiohttp logs every bad request with a traceback: one of each kind a minute is enough."""
+    """aiohttp logs every bad request with a traceback: one of each kind a minute is enough.
+
+    The text of such an error contains bytes of the request, a password among them: only its kind is logged.
+    """
     budget = MinuteBudget(1)
 
     def passes(record: logging.LogRecord) -> bool:
-        error = record.exc_info[0] if record.exc_info else None
-        return budget.spend((record.msg, error))
+        error = record.exc_info[1] if record.exc_info else None
+        if _quotes_request(error):
+            record.exc_info = None
+            record.fields = {"error": type(error).__name__}
+        return budget.spend((record.msg, type(error)))
 
     log = logging.Logger(__name__)  # noqa: LOG001  each server has its own budget
     log.parent = logging.getLogger(__name__)
     log.addFilter(passes)
     return log
+
+
+def _quotes_request(error: BaseException | None) -> bool:
+    """Also when the handler read a bad body, and raised another error because of it."""
+    while error is not None:
+        if isinstance(error, HttpProcessingError | web.RequestPayloadError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _reason(error: OSError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.bad_requests import BAD_REQUESTS, SECRET
 from support.remote_write import messages as rw
 from support.remote_write.endpoint import Endpoint, open_endpoint
 from support.remote_write.framed_requests import framed
@@ -19,6 +21,7 @@ from support.waiting import until
 from archive.http import repeated_requests, write_endpoint
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
+from streamgauge.serving.log_format import JsonFormatter
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
 _VARYING: Final = (b"date:", b"server:")
@@ -171,6 +174,19 @@ async def test_a_size_that_is_none_is_refused_by_aiohttp(endpoint: Endpoint, dig
         assert code == 400
     assert endpoint.log.samples == 1
     assert endpoint.receiver._waiting == 0
+
+
+@pytest.mark.parametrize("bad", BAD_REQUESTS.values(), ids=BAD_REQUESTS)
+async def test_no_log_line_has_bytes_of_a_bad_request(
+    endpoint: Endpoint, bad: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also when the head of the request before it is known."""
+    caplog.set_level(logging.DEBUG)
+    async with connected(endpoint) as wire:
+        assert (await wire.post(bad))[0] == 400
+    texts = [JsonFormatter(tracebacks=True).format(record) for record in caplog.records]
+    assert any("Error handling request" in text for text in texts)
+    assert not any(SECRET in text for text in texts)
 
 
 async def test_a_large_body_in_many_pieces_is_received(endpoint: Endpoint) -> None:

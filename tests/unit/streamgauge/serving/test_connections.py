@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import errno
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -16,10 +17,12 @@ import aiohttp
 import bcrypt
 import pytest
 from aiohttp import web
+from support.bad_requests import BAD_REQUESTS, SECRET
 from support.certificates import Authority
 from support.waiting import until
 
 from streamgauge.demo.processes.ports import free_ports
+from streamgauge.serving.log_format import JsonFormatter, TextFormatter
 from streamgauge.serving.settings.server import ServerSettings
 from streamgauge.serving.web.connection_limits import ConnectionDrop, ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
@@ -291,6 +294,24 @@ async def test_http_1_1_needs_one_host_header(caplog: pytest.LogCaptureFixture) 
         ):
             assert await response_code(await server.connect(request)) == code
     assert len(caplog.records) == 1  # both bad ones are of one kind
+
+
+@pytest.mark.parametrize("bad", BAD_REQUESTS.values(), ids=BAD_REQUESTS)
+async def test_no_log_line_has_bytes_of_a_bad_request(
+    bad: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serving() as server:
+        stream = await server.connect(bad)
+        assert await response_code(stream) == 400
+        assert await server.closed(stream)
+    [record] = [each for each in caplog.records if each.name == HttpServer.__module__]
+    for formatter in (JsonFormatter(tracebacks=True), TextFormatter(tracebacks=True)):
+        line = formatter.format(record)
+        assert "127.0.0.1" in line
+        assert "error" in line
+        assert SECRET not in line
+    assert SECRET not in caplog.text
 
 
 async def test_an_address_in_use_is_an_error_with_the_address() -> None:
