@@ -217,10 +217,10 @@ class AccountSource:
 def _usage(tier: str, spent: WireUsage) -> AccountUsage:
     return AccountUsage(
         tier=tier,
-        storage_used=spent.storage,
+        storage_used=limit(spent.storage),
         storage_reserved=_reserved(spent.reserved_storage),
         storage_limit=limit(spent.limits.max_storage),
-        memory_used=spent.memory,
+        memory_used=limit(spent.memory),
         memory_reserved=_reserved(spent.reserved_memory),
         memory_limit=limit(spent.limits.max_memory),
         streams=spent.streams,

@@ -22,6 +22,7 @@ from exporter.model import (
 from exporter.signals.clock import ClockState
 from exporter.sources.decoding.decode import (
     NANOSECONDS_PER_SECOND,
+    known_time,
     limit,
     peers,
     positive,
@@ -76,7 +77,7 @@ class ServerResponses:
     @property
     def settled_before(self) -> datetime | None:
         """A leader elected before this time has counted its backlog; None: not reported by this version."""
-        now = self.jsz[0].now if self.jsz else None
+        now = known_time(self.jsz[0].now) if self.jsz else None
         if now is None or version_numbers(self.server.ver) < _LEADER_SINCE_REPORTED:
             return None
         return now - _SETTLING
@@ -135,11 +136,11 @@ def _server(
         slow_consumers=stats.slow_consumers if stats else None,
         network=server_network(stats),
         leaf_nodes=leaf_nodes(stats, response.account_stats),
-        storage_used=usage.storage if usage else None,
-        storage_reserved=usage.reserved_storage if usage else None,
+        storage_used=limit(usage.storage) if usage else None,
+        storage_reserved=limit(usage.reserved_storage) if usage else None,
         storage_max=positive(limits.max_storage) if limits else None,
-        memory_used=usage.memory if usage else None,
-        memory_reserved=usage.reserved_memory if usage else None,
+        memory_used=limit(usage.memory) if usage else None,
+        memory_reserved=limit(usage.reserved_memory) if usage else None,
         memory_max=positive(limits.max_memory) if limits else None,
         ha_assets=usage.ha_assets if usage else None,
         stream_leaders=led[0],
@@ -227,10 +228,10 @@ def _on_servers(
 def _account(name: str, details: list[WireAccountDetail], streams: int, consumers: int) -> Account:
     usage = AccountUsage(
         tier="",
-        storage_used=max(detail.storage for detail in details),
-        storage_limit=_agreed_limit(detail.reserved_storage for detail in details),
-        memory_used=max(detail.memory for detail in details),
-        memory_limit=_agreed_limit(detail.reserved_memory for detail in details),
+        storage_used=_most(detail.storage for detail in details),
+        storage_limit=_most(detail.reserved_storage for detail in details),
+        memory_used=_most(detail.memory for detail in details),
+        memory_limit=_most(detail.reserved_memory for detail in details),
         streams=streams,
         consumers=consumers,
         storage_unlimited=_unlimited([detail.reserved_storage for detail in details]),
@@ -250,6 +251,6 @@ def _unlimited(values: Sequence[int]) -> bool | None:
     return None if not reported else all(limit(value) is None for value in reported)
 
 
-def _agreed_limit(values: Iterable[int]) -> int | None:
-    """Every server reports the limit; a tiered account shows 0, which means no limit."""
+def _most(values: Iterable[int]) -> int | None:
+    """Of what every server reports; without the huge numbers that stand for "no limit" or a negative sum."""
     return max((known for value in values if (known := limit(value))), default=None)

@@ -13,14 +13,17 @@ from msgspec import Meta, Struct, field
 _HIGHEST = 2**63 - 1
 Count = Annotated[int, Meta(ge=0, le=_HIGHEST)]
 """A negative count, also one that the server wrote as a huge unsigned number, makes its row malformed."""
-Unsigned = Annotated[int, Meta(ge=0)]
+Signed = Annotated[int, Meta(ge=-_HIGHEST - 1, le=_HIGHEST)]
 Nanoseconds = Annotated[int, Meta(ge=-_HIGHEST, le=_HIGHEST)]
+Time = Annotated[datetime, Meta(tz=True)]
+Unbounded = int
+"""Servers write "no limit" and negative sums as huge unsigned numbers: `limit` makes them unknown."""
 
 
 class WireSequence(Struct, gc=False):
     consumer_seq: Count = 0
     stream_seq: Count = 0
-    last_active: datetime | None = None
+    last_active: Time | None = None
 
 
 class WirePeer(Struct, gc=False):
@@ -28,14 +31,14 @@ class WirePeer(Struct, gc=False):
     current: bool = False
     offline: bool = False
     active: Nanoseconds = 0
-    lag: Unsigned = 0
+    lag: Count = 0
 
 
 class WireCluster(Struct, gc=False):
     name: str = ""
     leader: str = ""
     raft_group: str = ""
-    leader_since: datetime | None = None
+    leader_since: Time | None = None
     replicas: list[WirePeer] = field(default_factory=list)
 
 
@@ -44,16 +47,16 @@ class WireConsumerConfig(Struct, gc=False):
     deliver_policy: str = ""
     ack_policy: str = ""
     ack_wait: Nanoseconds = 0
-    max_deliver: int = 0
+    max_deliver: Signed = 0
     backoff: list[Nanoseconds] = field(default_factory=list)
     filter_subject: str = ""
     filter_subjects: list[str] = field(default_factory=list)
     replay_policy: str = ""
-    max_waiting: int = 0
-    max_ack_pending: int = 0
+    max_waiting: Signed = 0
+    max_ack_pending: Signed = 0
     deliver_subject: str = ""
     flow_control: bool = False
-    num_replicas: int = 0
+    num_replicas: Signed = 0
     direct: bool = False
     sourcing: bool = False
     priority_policy: str = ""
@@ -62,15 +65,15 @@ class WireConsumerConfig(Struct, gc=False):
     deliver_group: str = ""
     idle_heartbeat: Nanoseconds = 0
     sample_freq: str = ""
-    max_batch: int = 0
-    rate_limit_bps: int = 0
+    max_batch: Signed = 0
+    rate_limit_bps: Unbounded = 0
     metadata: dict[str, str] = field(default_factory=dict)
 
 
 class WireConsumer(Struct, gc=False):
     name: str = ""
     stream_name: str = ""
-    created: datetime | None = None
+    created: Time | None = None
     config: WireConsumerConfig | None = None
     delivered: WireSequence = field(default_factory=WireSequence)
     ack_floor: WireSequence = field(default_factory=WireSequence)
@@ -102,14 +105,14 @@ class WireStreamConfig(Struct, gc=False):
     name: str = ""
     subjects: list[str] = field(default_factory=list)
     retention: str = ""
-    max_consumers: int = 0
-    max_msgs: int = 0
-    max_bytes: int = 0
+    max_consumers: Signed = 0
+    max_msgs: Signed = 0
+    max_bytes: Signed = 0
     max_age: Nanoseconds = 0
-    max_msgs_per_subject: int = 0
+    max_msgs_per_subject: Signed = 0
     discard: str = ""
     storage: str = ""
-    num_replicas: int = 0
+    num_replicas: Signed = 0
     duplicate_window: Nanoseconds = 0
     allow_msg_ttl: bool = False
     subject_delete_marker_ttl: Nanoseconds = 0
@@ -128,16 +131,16 @@ class WireStreamConfig(Struct, gc=False):
 
 
 class WireLost(Struct, gc=False):
-    msgs: list[int] | None = None
+    msgs: list[Signed] | None = None
 
 
 class WireState(Struct, gc=False):
     messages: Count = 0
     bytes: Count = 0
     first_seq: Count = 0
-    first_ts: datetime | None = None
+    first_ts: Time | None = None
     last_seq: Count = 0
-    last_ts: datetime | None = None
+    last_ts: Time | None = None
     num_subjects: Count = 0
     num_deleted: Count = 0
     consumer_count: Count = 0
@@ -145,14 +148,14 @@ class WireState(Struct, gc=False):
 
 
 class WireApiError(Struct, gc=False):
-    code: int = 0
-    err_code: int = 0
+    code: Signed = 0
+    err_code: Signed = 0
     description: str = ""
 
 
 class WireOrigin(Struct, gc=False):
     name: str = ""
-    lag: Unsigned = 0
+    lag: Count = 0
     active: Nanoseconds = 0
     error: WireApiError | None = None
 
@@ -161,7 +164,7 @@ class WireStream(Struct, gc=False):
     """A stream as STREAM.LIST and STREAM.INFO give it (name in config) and as JSZ does (name)."""
 
     name: str = ""
-    created: datetime | None = None
+    created: Time | None = None
     config: WireStreamConfig | None = None
     state: WireState = field(default_factory=WireState)
     cluster: WireCluster | None = None
@@ -172,28 +175,28 @@ class WireStream(Struct, gc=False):
 
 
 class WireApiStats(Struct, gc=False):
-    level: int | None = None
-    total: Unsigned = 0
-    errors: Unsigned = 0
-    inflight: Unsigned = 0
+    level: Signed | None = None
+    total: Count = 0
+    errors: Count = 0
+    inflight: Count = 0
 
 
 class WireLimits(Struct, gc=False):
-    max_memory: int = -1
-    max_storage: int = -1
-    max_streams: int = -1
-    max_consumers: int = -1
+    max_memory: Signed = -1
+    max_storage: Signed = -1
+    max_streams: Signed = -1
+    max_consumers: Signed = -1
 
 
 class WireUsage(Struct, gc=False):
     """An account's or a tier's usage."""
 
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int | None = None  # not written before 2.10
-    reserved_storage: int | None = None
-    streams: int = 0
-    consumers: int = 0
+    memory: Unbounded = 0
+    storage: Unbounded = 0
+    reserved_memory: Unbounded | None = None  # not written before 2.10
+    reserved_storage: Unbounded | None = None
+    streams: Signed = 0
+    consumers: Signed = 0
     limits: WireLimits = field(default_factory=WireLimits)
 
 
@@ -205,9 +208,9 @@ class WireAccountInfo(WireUsage, gc=False):
 
 
 class WireStreamList(Struct, gc=False):
-    total: int = 0
-    offset: int = 0
-    limit: int = 0
+    total: Unbounded = 0
+    offset: Unbounded = 0
+    limit: Unbounded = 0
     streams: list[WireStream] | None = None
     missing: list[str] | None = None
     offline: dict[str, str] | None = None
@@ -215,9 +218,9 @@ class WireStreamList(Struct, gc=False):
 
 
 class WireConsumerList(Struct, gc=False):
-    total: int = 0
-    offset: int = 0
-    limit: int = 0
+    total: Unbounded = 0
+    offset: Unbounded = 0
+    limit: Unbounded = 0
     consumers: list[WireConsumer] | None = None
     missing: list[str] | None = None
     offline: dict[str, str] | None = None

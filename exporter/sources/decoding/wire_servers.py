@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import Struct, field
 
-from exporter.sources.decoding.wire import Nanoseconds, Unsigned, WireApiStats, WirePeer, WireStream
+from exporter.sources.decoding.wire import (
+    Count,
+    Nanoseconds,
+    Signed,
+    Time,
+    Unbounded,
+    WireApiStats,
+    WirePeer,
+    WireStream,
+)
 
 
 class WireSnapshotStats(Struct, gc=False):
@@ -16,26 +23,26 @@ class WireSnapshotStats(Struct, gc=False):
 class WireMeta(Struct, gc=False):
     name: str = ""
     leader: str = ""
-    cluster_size: Unsigned = 0
-    pending: int | None = None
+    cluster_size: Count = 0
+    pending: Signed | None = None
     replicas: list[WirePeer] | None = None
     snapshot: WireSnapshotStats | None = None
 
 
 class WireJsConfig(Struct, gc=False):
-    max_memory: int = 0
-    max_storage: int = 0
+    max_memory: Signed = 0
+    max_storage: Signed = 0
     domain: str = ""
     sync_interval: Nanoseconds = 0
     sync_always: bool = False
 
 
 class WireJsStats(Struct, gc=False):
-    memory: Unsigned = 0
-    storage: Unsigned = 0
-    reserved_memory: Unsigned = 0
-    reserved_storage: Unsigned = 0
-    ha_assets: Unsigned = 0
+    memory: Unbounded = 0
+    storage: Unbounded = 0
+    reserved_memory: Unbounded = 0
+    reserved_storage: Unbounded = 0
+    ha_assets: Count = 0
     api: WireApiStats = field(default_factory=WireApiStats)
 
 
@@ -50,28 +57,28 @@ class WireJetStream(Struct, gc=False):
 class WireAccountDetail(Struct, gc=False):
     name: str = ""
     id: str = ""
-    memory: Unsigned = 0
-    storage: Unsigned = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
+    memory: Unbounded = 0
+    storage: Unbounded = 0
+    reserved_memory: Unbounded = 0
+    reserved_storage: Unbounded = 0
     api: WireApiStats = field(default_factory=WireApiStats)
     stream_detail: list[WireStream] | None = None
 
 
 class WireJsLimits(Struct, gc=False):
-    default_max_consumers: int = 0
+    default_max_consumers: Signed = 0
 
 
 class WireJsz(Struct, gc=False):
     disabled: bool = False
-    now: datetime | None = None
+    now: Time | None = None
     api: WireApiStats = field(default_factory=WireApiStats)
     config: WireJsConfig | None = None
     limits: WireJsLimits | None = None
     meta_cluster: WireMeta | None = None
     account_details: list[WireAccountDetail] | None = None
-    total: int = 0
-    accounts: int = 0
+    total: Unbounded = 0
+    accounts: Unbounded = 0
 
     @property
     def account_total(self) -> int:
@@ -89,11 +96,11 @@ class WireServer(Struct, gc=False):
     cluster: str = ""
     domain: str = ""
     jetstream: bool = False
-    time: datetime | None = None
+    time: Time | None = None
 
 
 class WireSystemError(Struct, gc=False):
-    code: int = 0
+    code: Signed = 0
     description: str = ""
 
 
@@ -104,8 +111,8 @@ class WireJszResponse(Struct, gc=False):
 
 
 class WireTraffic(Struct, gc=False):
-    msgs: Unsigned = 0
-    bytes: Unsigned = 0
+    msgs: Count = 0
+    bytes: Count = 0
 
 
 class WireLink(Struct, gc=False):
@@ -117,14 +124,14 @@ class WireLink(Struct, gc=False):
 class WireStats(Struct, gc=False):
     """The fields that STATSZ and VARZ share."""
 
-    start: datetime | None = None
-    mem: Unsigned = 0
-    cores: Unsigned = 0
+    start: Time | None = None
+    mem: Count = 0
+    cores: Count = 0
     cpu: float = 0.0
-    connections: Unsigned = 0
-    total_connections: Unsigned = 0
-    subscriptions: Unsigned = 0
-    slow_consumers: Unsigned = 0
+    connections: Count = 0
+    total_connections: Count = 0
+    subscriptions: Count = 0
+    slow_consumers: Count = 0
     jetstream: WireJetStream | None = None
 
 
@@ -148,18 +155,18 @@ class WireVarz(WireStats, gc=False):
     server_id: str = ""
     server_name: str = ""
     version: str = ""
-    now: datetime | None = None
+    now: Time | None = None
     cluster: WireVarzCluster | None = None
-    in_msgs: Unsigned = 0
-    in_bytes: Unsigned = 0
-    out_msgs: Unsigned = 0
-    out_bytes: Unsigned = 0
-    routes: Unsigned = 0
-    leafnodes: Unsigned = 0
+    in_msgs: Count = 0
+    in_bytes: Count = 0
+    out_msgs: Count = 0
+    out_bytes: Count = 0
+    routes: Count = 0
+    leafnodes: Count = 0
     auth_required: bool = False  # absent when false
     tls_required: bool = False
-    tls_cert_not_after: datetime | None = None
-    max_payload: int = 0
+    tls_cert_not_after: Time | None = None
+    max_payload: Signed = 0
 
 
 class WireVarzResponse(Struct, gc=False):
@@ -182,12 +189,12 @@ class WireHealthResponse(Struct, gc=False):
 class WireAccountStat(Struct, gc=False):
     acc: str = ""  # the account's key in operator mode
     name: str = ""  # reported since 2.11
-    conns: Unsigned = 0
-    leafnodes: Unsigned = 0
-    num_subscriptions: int | None = None  # not reported before 2.10
+    conns: Count = 0
+    leafnodes: Count = 0
+    num_subscriptions: Signed | None = None  # not reported before 2.10
     sent: WireTraffic = field(default_factory=WireTraffic)
     received: WireTraffic = field(default_factory=WireTraffic)
-    slow_consumers: Unsigned = 0
+    slow_consumers: Count = 0
 
     @property
     def used(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct, field
 
+from exporter.sources.decoding.wire import Signed
 from exporter.sources.decoding.wire_servers import WireServer, WireSystemError
 
 # Never pages: the server walks all subscriptions for each page. The ceiling bounds the response.
@@ -18,12 +19,12 @@ class WireSubscription(Struct, gc=False):
     subject: str = ""
     qgroup: str = ""
     sid: str = ""
-    msgs: int = 0
-    cid: int = 0
+    msgs: Signed = 0
+    cid: Signed = 0
 
 
 class WireSubsz(Struct, gc=False):
-    num_subscriptions: int = 0  # in a cluster including those of other servers
+    num_subscriptions: Signed = 0  # in a cluster including those of other servers
     subscriptions_list: list[WireSubscription] | None = None
 
 
@@ -34,7 +35,7 @@ class WireSubszResponse(Struct, gc=False):
 
 
 class WireConnz(Struct, gc=False):
-    num_connections: int = 0
+    num_connections: Signed = 0
 
 
 class WireConnzResponse(Struct, gc=False):

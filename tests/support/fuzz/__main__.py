@@ -11,13 +11,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from support.fuzz.heads import check_heads
 from support.fuzz.requests import NOT_EXPLAINED, check_requests
 from support.fuzz.responses import check_responses
+from support.fuzz.servers import check_servers
 
 _PORTION: Final = 2_000
 _KINDS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
     "responses": check_responses,
+    "statistics of servers": check_servers,
     "requests": check_requests,
+    "heads of requests": check_heads,
 }
 
 

@@ -13,6 +13,8 @@ from typing import Final
 
 import pytest
 from support.bad_requests import BAD_REQUESTS, SECRET
+from support.fuzz.heads import check_heads
+from support.nats.servers import long_run
 from support.remote_write import messages as rw
 from support.remote_write.endpoint import Endpoint, open_endpoint
 from support.remote_write.framed_requests import framed
@@ -24,6 +26,7 @@ from archive.wal.errors import WalUnavailableError
 from streamgauge.serving.log_format import JsonFormatter
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
+HEADS: Final = 100_000 if long_run() else 10_000
 _VARYING: Final = (b"date:", b"server:")
 
 
@@ -187,6 +190,11 @@ async def test_no_log_line_has_bytes_of_a_bad_request(
     texts = [JsonFormatter(tracebacks=True).format(record) for record in caplog.records]
     assert any("Error handling request" in text for text in texts)
     assert not any(SECRET in text for text in texts)
+
+
+def test_an_altered_head_is_read_as_aiohttp_does_or_left_to_it() -> None:
+    found = check_heads(HEADS, seed=20)
+    assert min(found["known"], found["left to aiohttp"]) > HEADS / 20
 
 
 async def test_a_large_body_in_many_pieces_is_received(endpoint: Endpoint) -> None:

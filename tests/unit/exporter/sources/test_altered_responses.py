@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -10,10 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.exporter.rendered_series import FULL
 from support.recordings.recording_file import Exchange, RecordedReply, RecordingFile
 from support.recordings.replay import SOURCES, Recording, Replayer, recordings, snapshot
 
 from exporter.model import Outcome, Snapshot
+from exporter.polling.pipeline import Pipeline, PollExtras
+from exporter.samples.render import Renderer
 
 VERSIONS = sorted({each.version for each in recordings("standalone")})
 Body = dict[str, Any]
@@ -256,3 +260,63 @@ def test_a_malformed_row_of_a_follower_hides_nothing() -> None:
     assert {each.reason for each in failed(found)} == {"malformed"}
     assert [row.name for row in found.streams if not row.up] == []
     assert len(found.streams) == len(whole.streams)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+EVERY_REQUEST = {
+    "monitor": ("/varz", "/jsz", "/accstatz", "/healthz"),
+    "system": ("STATSZ", "VARZ", "JSZ", "ACCSTATZ", "HEALTHZ", "SUBSZ", "CONNZ"),
+    "account": ("JS.API.INFO", "STREAM.LIST", "CONSUMER.LIST", "STATZ"),
+}
+
+
+def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Their places, in a list those in its first element; without totals, which request further pages."""
+    if isinstance(value, dict):
+        for key in value.keys() - {"total", "accounts"}:
+            yield from numbers_in(value[key], (*path, key))
+    elif isinstance(value, list):
+        yield from numbers_in(value[0], (*path, 0)) if value else ()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def put(body: Any, path: tuple[Any, ...], number: int) -> None:
+    *within, last = path
+    for key in within:
+        body = body[key]
+    body[last] = number
+
+
+@pytest.mark.parametrize(
+    "number",
+    [10**400, -(10**400), 2**64 - 1, -(2**63)],
+    ids=["10**400", "-10**400", "2**64-1", "-2**63"],
+)
+@every_source
+def test_no_number_of_a_response_fails_the_poll(source: str, number: int) -> None:
+    recording = Recording(VERSIONS[-1], "standalone", source)
+    exchanges = RecordingFile.load(recording.path).exchanges
+    tried = 0
+    for which in EVERY_REQUEST[source]:
+        bodies = [
+            json.loads(each.replies[0].text)
+            for request, each in exchanges.items()
+            if which in request
+        ]
+        for path in {path for body in bodies for path in numbers_in(body)}:
+
+            def alter(body: Body, path: tuple[Any, ...] = path) -> None:
+                with contextlib.suppress(KeyError, IndexError, TypeError):
+                    put(body, path, number)
+
+            found = altered(recording, which, alter)
+            view = Pipeline(Renderer("nats", FULL)).process(found, PollExtras())
+            assert view is not None
+            used = [each.storage_used for each in found.servers] + [
+                each.storage_used for account in found.accounts for each in account.usage
+            ]
+            assert all(each is None or 0 <= each < 2**63 for each in used)
+            tried += 1
+    assert tried > 20

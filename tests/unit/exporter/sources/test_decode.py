@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -300,7 +300,7 @@ def values_of_type(hint: Any) -> st.SearchStrategy[Any]:
     if hint in plain:
         return plain[hint]
     origin, inner = get_origin(hint), get_args(hint)
-    if origin is UnionType:
+    if origin in (UnionType, Union):  # the second with an annotated type
         return st.one_of([values_of_type(each) for each in inner])
     if origin is list:
         return st.lists(values_of_type(inner[0]), max_size=2)
