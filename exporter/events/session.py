@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from exporter.events.listener import Listener
 from exporter.events.state import EventState
 from exporter.model import Snapshot
 from exporter.sources.transport.connection import NatsConnection
+from streamgauge.serving.rate_limit import RateLimitedLog
+
+_log = RateLimitedLog(logging.getLogger(__name__))
 
 
 @dataclass(slots=True)
@@ -70,8 +74,12 @@ class EventSession:
         self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey], *, complete: bool
     ) -> None:
         """Removes what polls no longer name, in portions: other tasks run in between."""
+        before = self.state.forgotten
         for _ in self.state.forget_absent(consumers, streams, complete=complete):
             await asyncio.sleep(0)
+        if forgotten := self.state.forgotten - before:
+            message = "events forgotten of streams and consumers that partial polls do not name"
+            _log.log("forgotten", logging.WARNING, message, number=forgotten)
 
     @property
     def connected_since(self) -> float | None:

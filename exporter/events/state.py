@@ -186,6 +186,11 @@ class EventState:
         """Events that exceeded a bound of the memory."""
         return self._dropped + self._consumers.dropped + self._streams.dropped
 
+    @property
+    def forgotten(self) -> int:
+        """States beyond the bound of those that partial polls do not name."""
+        return self._consumers.forgotten + self._streams.forgotten
+
     def forget_absent(
         self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey], *, complete: bool
     ) -> Iterator[None]:

@@ -6,7 +6,7 @@ import pytest
 
 from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
-from exporter.events.bounded_states import MOST_UNKNOWN
+from exporter.events.bounded_states import MOST_ABSENT, MOST_UNKNOWN
 from exporter.events.counts import ConsumerCounts, StreamCounts
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
 from exporter.events.state import OWN, EventState
@@ -221,6 +221,29 @@ def test_a_partial_poll_forgets_no_consumer_that_a_poll_has_named(state: EventSt
     assert state.counts().consumers[WORKER].naks == 1
     forget(state, set(), set(), complete=True)
     assert state.counts().consumers == {}
+
+
+def test_known_names_that_come_and_go_under_partial_polls_are_bounded(state: EventState) -> None:
+    rounds, each = 15, MOST_ABSENT // 10
+    for made in range(rounds):
+        names = {("APP", "EPHEMERAL", f"c{made}-{number}") for number in range(each)}
+        for _, stream, name in names:
+            state.record_ack(AckSample(stream, name, 0.1))
+        forget(state, names, {("APP", "EPHEMERAL")}, complete=False)
+    kept = state.counts().consumers
+    assert len(kept) == MOST_ABSENT + each  # those of the last poll are not absent
+    assert {name.partition("-")[0] for _, _, name in kept} == {f"c{made}" for made in range(4, 15)}
+    assert state.forgotten == rounds * each - len(kept)
+    assert state.dropped == 0
+
+
+def test_an_absent_stream_may_be_joined_with_another_between_polls() -> None:
+    state = EventState()
+    state.record("APP", Advisory("stream_quorum_lost", stream="ORDERS"))
+    forget(state, set(), set())
+    state.name_account("APP")
+    forget(state, set(), set())
+    assert state.counts().streams[ORDERS].quorum_lost == 1
 
 
 def test_a_name_that_no_server_accepts_is_dropped(state: EventState) -> None:
