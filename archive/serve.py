@@ -82,7 +82,7 @@ class Archive:
             auto_decompress=False,
             connection=endpoint.connection,
         )
-        servers = [server, *health_servers(app, self._settings.web, descriptors)]
+        servers = [server, *health_servers(app, self._settings.web, limits)]
         try:
             for each in servers:
                 await self._listen(each)

@@ -56,7 +56,7 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
     app = make_app(supervisor, options.source, limits.dropped, tls=web_config.current.uses_tls)
     web_config.protect(app)
     server = HttpServer(app, settings.web, limits, web_config.ssl_context())
-    servers = [server, *health_servers(app, settings.web, descriptors)]
+    servers = [server, *health_servers(app, settings.web, limits)]
     try:
         for each in servers:
             await _listen(each, options)

@@ -55,7 +55,8 @@ PUBLISH_ACK_TAP_DROPPED = _exporter("publish_ack_tap_dropped_total",
     origin=_EVENT)
 EVENTS_DROPPED = _exporter("events_dropped_total",
     "Events dropped because they name too many streams or consumers that no poll reports, or too "
-    "many error codes: a client sends invented ones. Absent before the first.",
+    "many error codes: a client sends invented ones; or because they came faster than they were "
+    "read. Absent before the first.",
     origin=_EVENT)
 ADVISORIES_CONNECTED_TIMESTAMP_SECONDS = _exporter("advisories_connected_timestamp_seconds",
     "Time since when advisories have been received without interruption. "

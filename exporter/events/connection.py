@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nats.aio.client import Client
@@ -33,6 +33,8 @@ _DENIED = re.compile(r'permissions violation for subscription to "([^"]*)"')
 PING_SECONDS = 5
 # A random pause, so that many exporters do not reconnect at the same time.
 _LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
+MOST_BYTES = 64 * 1024**2
+_BYTES_BESIDE = 1_024  # what a message that waits takes beside its own bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class EventSubscription:
     subject: str
     handler: Callable[[Msg], None]
     most_messages: int = 65_536
-    most_bytes: int = 64 * 1024**2
+    most_bytes: int = MOST_BYTES
     in_exporter_group: bool = False  # subscribe in a queue group that marks it as an exporter
 
 
@@ -78,6 +80,21 @@ class EventConnection(NatsConnection):
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def wanted(self) -> tuple[EventSubscription, ...]:
+        return self._wanted
+
+    def lower_queues(self, most_bytes: int) -> None:
+        """Of each subscription; for those that are made from now on."""
+        self._wanted = tuple(
+            replace(
+                each,
+                most_bytes=min(each.most_bytes, most_bytes),
+                most_messages=min(each.most_messages, most_bytes // _BYTES_BESIDE),
+            )
+            for each in self._wanted
+        )
 
     async def run(self) -> None:
         """Until cancelled or stopped."""

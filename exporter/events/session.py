@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from exporter.events.account_name import AccountName
 from exporter.events.ack_tap import AckTap
 from exporter.events.capture import Capture
+from exporter.events.connection import MOST_BYTES, EventConnection
 from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
 from exporter.events.listener import Listener
 from exporter.events.state import EventState
 from exporter.model import Snapshot
 from exporter.sources.transport.connection import NatsConnection
+from streamgauge.serving.memory_limit import LIMIT, within_memory
 from streamgauge.serving.rate_limit import RateLimitedLog
 
+_PARTS_OF_MEMORY = 8
 _log = RateLimitedLog(logging.getLogger(__name__))
 
 
@@ -43,6 +46,28 @@ class EventSession:
         if self.connection is not None:
             await self.connection.close()
 
+    @property
+    def connections(self) -> list[EventConnection]:
+        """Of the listeners and the tap."""
+        listening = [listener.connection for listener in self.listeners]
+        return listening if self.tap is None else [*listening, self.tap.connection]
+
+    @property
+    def dropped(self) -> int:
+        """Events beyond a bound of the state, and beyond those of the listeners' queues."""
+        return self.state.dropped + self.dropped_unread
+
+    @property
+    def dropped_unread(self) -> int:
+        return sum(listener.connection.dropped for listener in self.listeners)
+
+    def fit_into(self, memory: int | None = LIMIT) -> None:
+        """All queues together keep a part of the memory limit."""
+        count = sum(len(connection.wanted) for connection in self.connections)
+        most = within_memory(MOST_BYTES * count, _PARTS_OF_MEMORY, "events that wait", memory)
+        for connection in self.connections:
+            connection.lower_queues(most // count)
+
     def update_account_names(self, snapshot: Snapshot) -> None:
         """Takes over the account names of the polls."""
         if snapshot.own_account:
@@ -66,9 +91,7 @@ class EventSession:
     def connection_state(self) -> EventCounts:
         """The state of the connections, without any counts."""
         tap = self.tap.tap_state() if self.tap else None
-        return EventCounts(
-            connected_since=self.connected_since, tap=tap, dropped=self.state.dropped
-        )
+        return EventCounts(connected_since=self.connected_since, tap=tap, dropped=self.dropped)
 
     async def forget_absent(
         self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey], *, complete: bool
@@ -108,12 +131,11 @@ def _problems(event_session: EventSession) -> list[str]:
         found.append(
             f"{dropped:,} events dropped: they name streams or consumers that do not exist"
         )
-    connections = [listener.connection for listener in event_session.listeners]
-    if event_session.tap is not None:
-        connections.append(event_session.tap.connection)
-        if event_session.tap.off:
-            found.append(f"the publish-ack tap turned itself off: {event_session.tap.off}")
-    for connection in connections:
+    if unread := event_session.dropped_unread:
+        found.append(f"{unread:,} events dropped: they came faster than they were read")
+    if event_session.tap is not None and event_session.tap.off:
+        found.append(f"the publish-ack tap turned itself off: {event_session.tap.off}")
+    for connection in event_session.connections:
         if connection.problem:
             found.append(f"{connection.name}: {connection.problem}")
         if connection.denied:

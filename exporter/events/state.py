@@ -114,8 +114,12 @@ class EventState:
         return self._own_names[0] if self._own_names else UNKNOWN_ACCOUNT
 
     def name_account(self, name: str, *other_names: str) -> None:
-        """Sets the name of OWN, and other names that copies for the system account may use."""
-        self._own_names = tuple(filter(None, (name, *other_names)))
+        """Sets the name of OWN, and other names that copies for the system account may use.
+
+        The same name again adds to the other names.
+        """
+        known = self._own_names if name in self._own_names else ()
+        self._own_names = tuple(dict.fromkeys(filter(None, (name, *other_names, *known))))
         for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
             self._advisories[OWN, kind] += self._advisories.pop((account, kind))
         for account, stream in [key for key in self._streams.states if key[0] in self._own_names]:

@@ -51,7 +51,10 @@ def make_event_session(settings: EventSettings, source_info: SourceInfo) -> Even
         state.name_account(name)
     elif account is not None and account.is_ours:
         event_session.account_name = AccountName(account.connection, state)
-    return event_session if event_session.listeners else None
+    if not event_session.listeners:
+        return None
+    event_session.fit_into()
+    return event_session
 
 
 def _system_listeners(state: EventState, source_info: SourceInfo) -> tuple[Listener, ...]:

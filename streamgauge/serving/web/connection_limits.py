@@ -44,10 +44,15 @@ class ConnectionDrop(StrEnum):
 class ConnectionLimits:
     """The open connections of a server. Belongs to one event loop."""
 
-    def __init__(self, settings: ServerSettings, descriptors: int) -> None:
-        """`descriptors`: the limit of open files of this process."""
+    def __init__(
+        self,
+        settings: ServerSettings,
+        descriptors: int,
+        dropped: Counter[ConnectionDrop] | None = None,
+    ) -> None:
+        """`descriptors`: the limit of open files of this process. `dropped`: of another server too."""
         self.timeouts = Timeouts(settings.header_timeout, settings.idle_timeout)
-        self.dropped: Counter[ConnectionDrop] = Counter()
+        self.dropped: Counter[ConnectionDrop] = Counter() if dropped is None else dropped
         reserved = max(descriptors // _RESERVED_SHARE, _RESERVED_LEAST)
         self._most = max(1, min(settings.max_connections, descriptors - reserved))
         if self._most < settings.max_connections:

@@ -22,6 +22,9 @@ from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.routes import health_app
 
 _SHUTDOWN_SECONDS: Final = 5.0
+# Of the descriptors that the main server leaves for files: probes come one by one.
+_HEALTH_CONNECTIONS: Final = 8
+_LEAST_DESCRIPTORS: Final = 64  # enough for them, whatever the limit of the process
 _BACKLOG: Final = 1024
 _NEVER: Final = 10 * 365 * 86_400.0  # seconds: the limits close idle connections
 # Few, because the descriptors of evicted connections are freed after them.
@@ -167,13 +170,19 @@ class HttpServer:
 
 
 def health_servers(
-    app: web.Application, settings: ServerSettings, descriptors: int
+    app: web.Application, settings: ServerSettings, limits: ConnectionLimits
 ) -> list[HttpServer]:
-    """The server for probes, where `web.health_address` is set."""
+    """The server for probes, where `web.health_address` is set. `limits`: of the main server, for its counts."""
     if not settings.health_address:
         return []
-    own = replace(settings, listen_address=settings.health_address)
-    return [HttpServer(health_app(app), own, ConnectionLimits(own, descriptors))]
+    own = replace(
+        settings,
+        listen_address=settings.health_address,
+        max_connections=min(settings.max_connections, _HEALTH_CONNECTIONS),
+    )
+    return [
+        HttpServer(health_app(app), own, ConnectionLimits(own, _LEAST_DESCRIPTORS, limits.dropped))
+    ]
 
 
 def _request_log() -> logging.Logger:

@@ -223,6 +223,13 @@ def test_a_partial_poll_forgets_no_consumer_that_a_poll_has_named(state: EventSt
     assert state.counts().consumers == {}
 
 
+def test_the_id_of_the_account_is_known_after_its_name_was_set_again(state: EventState) -> None:
+    state.name_account("APP", "AAQ7")
+    state.name_account("APP")
+    state.record("AAQ7", Advisory("stream_quorum_lost", stream="ORDERS"))
+    assert set(state.counts().streams) == {ORDERS}
+
+
 def test_known_names_that_come_and_go_under_partial_polls_are_bounded(state: EventState) -> None:
     rounds, each = 15, MOST_ABSENT // 10
     for made in range(rounds):

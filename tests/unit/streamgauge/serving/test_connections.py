@@ -357,10 +357,11 @@ async def test_tls_is_served_and_a_silent_handshake_is_replaced(
 # --- health for probes ----------------------------------------------------------------------------
 
 
-async def test_probes_have_an_address_without_tls_and_password(tmp_path: Path) -> None:
-    async def healthy(_: web.Request) -> web.Response:
-        return web.Response(text="healthy\n")
+async def healthy(_: web.Request) -> web.Response:
+    return web.Response(text="healthy\n")
 
+
+async def test_probes_have_an_address_without_tls_and_password(tmp_path: Path) -> None:
     async def ready(_: web.Request) -> web.Response:
         return web.Response(status=503, text="not yet\n")
 
@@ -376,10 +377,8 @@ async def test_probes_have_an_address_without_tls_and_password(tmp_path: Path) -
     add_health(app, settings, healthy, ready)
     live = await asyncio.to_thread(LiveWebConfig, config)
     live.protect(app)
-    servers = [
-        HttpServer(app, settings, ConnectionLimits(settings, MANY_DESCRIPTORS)),
-        *health_servers(app, settings, MANY_DESCRIPTORS),
-    ]
+    limits = ConnectionLimits(settings, MANY_DESCRIPTORS)
+    servers = [HttpServer(app, settings, limits), *health_servers(app, settings, limits)]
     found = {}
     try:
         for each in servers:
@@ -400,4 +399,28 @@ async def test_probes_have_an_address_without_tls_and_password(tmp_path: Path) -
 
 def test_without_an_address_there_is_no_server_for_probes() -> None:
     settings = ServerSettings(listen_address="127.0.0.1:1")
-    assert health_servers(web.Application(), settings, MANY_DESCRIPTORS) == []
+    limits = ConnectionLimits(settings, MANY_DESCRIPTORS)
+    assert health_servers(web.Application(), settings, limits) == []
+
+
+async def test_silent_probes_take_few_descriptors_and_are_counted_with_the_others() -> None:
+    port = free_ports(1)[0]
+    settings = ServerSettings(
+        listen_address="127.0.0.1:1", health_address=f"127.0.0.1:{port}", max_connections=512
+    )
+    limits = ConnectionLimits(settings, 64)
+    app = web.Application()
+    add_health(app, settings, healthy, healthy)
+    [probes] = health_servers(app, settings, limits)
+    await probes.start()
+    try:
+        streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+
+        async def evicted() -> int:
+            return limits.dropped[ConnectionDrop.EVICTED]
+
+        await until(evicted, lambda count: count == 12, "more than eight are open")
+        for _, writer in streams:
+            writer.close()
+    finally:
+        await probes.stop()
