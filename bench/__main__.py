@@ -39,6 +39,7 @@ OTHERS: Final = {
     "pages": ("bench.pages",),
     "report": ("bench.report",),
     "soak": ("bench.soak",),
+    "forged": ("bench.forged",),
     "chain": ("bench.chain.compare",),
 }
 _EPILOG: Final = """\

@@ -11,7 +11,7 @@ from exporter.events.account_name import AccountName
 from exporter.events.ack_tap import AckTap
 from exporter.events.capture import Capture
 from exporter.events.connection import MOST_BYTES, EventConnection
-from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
+from exporter.events.counts import ConsumerCounts, ConsumerKey, EventCounts, StreamKey
 from exporter.events.listener import Listener
 from exporter.events.state import EventState
 from exporter.model import Snapshot
@@ -82,8 +82,14 @@ class EventSession:
         if self.capture is not None:
             await self.capture.catch_up(deadline)
 
-    def counts(self) -> EventCounts:
+    async def counts(self) -> EventCounts:
+        """In portions: other tasks run in between."""
+        consumers: dict[ConsumerKey, ConsumerCounts] = {}
+        for portion in self.state.consumer_counts():
+            consumers |= portion
+            await asyncio.sleep(0)
         return self.state.counts(
+            consumers,
             connected_since=self.connected_since,
             tap=self.tap.tap_state() if self.tap else None,
         )

@@ -6,6 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from exporter.events import advisories
 from exporter.events.ack_samples import BOUNDS_SECONDS, AckSample
@@ -30,6 +31,7 @@ NO_ACCOUNT = ""
 UNKNOWN_ACCOUNT = "account"
 
 _MOST_EXHAUSTED_SEQS = 1_000
+_PORTION = 1_000  # consumers to count before other tasks run
 # Copies of one advisory arrive close together; a restart of a large system sends many at once.
 _MOST_IDS = 65_536
 _MOST_ADVISORY_SERIES = 10_000  # accounts times kinds
@@ -166,13 +168,19 @@ class EventState:
             self._dropped += 1
 
     def counts(
-        self, *, connected_since: float | None = None, tap: TapState | None = None
+        self,
+        consumers: Mapping[ConsumerKey, ConsumerCounts] | None = None,
+        *,
+        connected_since: float | None = None,
+        tap: TapState | None = None,
     ) -> EventCounts:
+        """`consumers`: where `consumer_counts` was read in portions."""
+        if consumers is None:
+            consumers = dict(
+                chain.from_iterable(portion.items() for portion in self.consumer_counts())
+            )
         return EventCounts(
-            consumers={
-                (self._shown(account), stream, name): state.counts()
-                for (account, stream, name), state in self._consumers.states.items()
-            },
+            consumers=consumers,
             streams={
                 (self._shown(account), stream): state.counts()
                 for (account, stream), state in self._streams.states.items()
@@ -184,6 +192,15 @@ class EventState:
             connected_since=connected_since,
             tap=tap,
         )
+
+    def consumer_counts(self) -> Iterator[dict[ConsumerKey, ConsumerCounts]]:
+        """In portions, so that other tasks can run."""
+        states = iter(list(self._consumers.states.items()))
+        while portion := tuple(islice(states, _PORTION)):
+            yield {
+                (self._shown(account), stream, name): state.counts()
+                for (account, stream, name), state in portion
+            }
 
     @property
     def dropped(self) -> int:

@@ -188,7 +188,7 @@ class SystemPoller:
             with suppress(TimeoutError):  # the event session reports it as a problem
                 async with asyncio.timeout_at(_loop_time(deadline)):
                     await event_session.catch_up(deadline)
-            found = PollExtras(event_session.counts(), event_session.listening)
+            found = PollExtras(await event_session.counts(), event_session.listening)
         if self.account_requests is not None:
             read = await self.account_requests.read(snapshot, self.state.signals, deadline)
             found = dataclass_replace(

@@ -84,7 +84,7 @@ async def received(event_session: EventSession, account: str = "APP") -> EventCo
 
     await event_session.catch_up(time.monotonic() + 20)
     await until_received(event_session.state, enough)
-    return event_session.counts()
+    return await event_session.counts()
 
 
 async def test_beside_the_account_source_the_same_user_listens(nats_server: NatsServer) -> None:
@@ -127,11 +127,11 @@ async def test_beside_the_system_source_both_accounts_are_listened_to(
         await one_nak_and_one_duplicate(client)
 
         async def caught_up() -> None:
-            while worker_of(event_session.counts()).naks == 0:
+            while worker_of(await event_session.counts()).naks == 0:
                 await event_session.catch_up(time.monotonic() + 20)
 
         await asyncio.wait_for(caught_up(), 30)
-        counts = event_session.counts()
+        counts = await event_session.counts()
         assert [listener.config.of_system_account for listener in event_session.listeners] == [
             True,
             False,
@@ -165,7 +165,7 @@ async def test_before_2_10_the_log_requests_a_missing_account_name(
     ):  # fmt: skip
         for _ in range(2):
             await event_session.catch_up(time.monotonic() + 20)
-        assert event_session.counts().consumers == {}
+        assert (await event_session.counts()).consumers == {}
     logged = [
         each.getMessage() for each in caplog.records if "events.account.name" in each.getMessage()
     ]
@@ -205,7 +205,7 @@ async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_
                 lambda seen: "stream_leader_elected" in {kind for _, kind in seen.advisories},
             )
             await event_session.catch_up(time.monotonic() + 20)
-            counts = event_session.counts()
+            counts = await event_session.counts()
     assert {account for account, _ in counts.advisories} <= {"APP", ""}
     assert counts.advisories["APP", "stream_leader_elected"] == 1
 

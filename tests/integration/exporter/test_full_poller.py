@@ -185,7 +185,7 @@ async def test_a_deleted_consumer_takes_its_events_along(
         await until(lambda: polled(poller), lambda seen: not _of_worker(seen), "it is still there")
         assert poller.event_session is not None
         await polled(poller)
-        assert poller.event_session.counts().consumers == {}
+        assert (await poller.event_session.counts()).consumers == {}
 
 
 def _of_worker(found: dict[Key, float]) -> list[Key]:

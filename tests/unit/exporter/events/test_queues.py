@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nats.errors import SlowConsumerError
 
+from exporter.events.ack_samples import AckSample
 from exporter.events.connection import MOST_BYTES
 from exporter.events.session import EventSession
 from exporter.events.subscriptions import SourceInfo, make_event_session
@@ -50,3 +53,17 @@ async def test_what_a_queue_drops_is_counted_and_told() -> None:
         await listener.connection._on_error(error)
     assert made.connection_state().dropped == 3
     assert "3 events dropped: they came faster than they were read" in made.problems()
+
+
+async def test_other_tasks_run_while_many_consumers_are_counted() -> None:
+    made = session()
+    for number in range(5_000):
+        made.state.record_ack(AckSample("ORDERS", f"c{number}", 0.1))
+    counting = asyncio.create_task(made.counts())
+    turns = 0
+    while not counting.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 4
+    assert counting.result().consumers == made.state.counts().consumers
+    assert len(counting.result().consumers) == 5_000
