@@ -1,10 +1,13 @@
 """Connections that stall, drip, repeat, misdirect or overwhelm: what a poll makes of them."""
 
 import asyncio
+import json
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -43,6 +46,11 @@ WHOLE_POLL: Final = 5.0  # seconds
 
 each_version = pytest.mark.parametrize("version", versions())
 over_nats = pytest.mark.parametrize(("kind", "login"), [("account", APP), ("system", SYS)])
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @asynccontextmanager
@@ -269,3 +277,50 @@ async def test_a_name_that_does_not_resolve_is_named_and_the_next_address_is_use
             failed = await poll(source, WHOLE_POLL)
     assert failures(failed) == {"stream_list": "connection"}
     assert outcome(failed, "stream_list").detail.startswith(f"{nowhere}: ")
+
+
+STREAMS: Final = 50_000
+PAGE: Final = 256
+
+
+class SlowPages:
+    """Turns the list of streams into one of 50,000, and sends its pages slowly."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def change(self, message: ServerMessage) -> AsyncIterator[bytes]:
+        if b"stream_list_response" not in message.body:
+            yield message.encoded()
+            return
+        await asyncio.sleep(0.05)  # the fault itself
+        page = json.loads(message.body)
+        (stream,) = page["streams"] or [self.stream]
+        self.stream = stream
+        first = self.sent * PAGE
+        rows = [
+            stream | {"config": stream["config"] | {"name": f"S{number}"}}
+            for number in range(first, min(first + PAGE, STREAMS))
+        ]
+        page |= {"total": STREAMS, "offset": first, "limit": PAGE, "streams": rows}
+        yield replace(message, body=json.dumps(page).encode()).encoded()
+        self.sent += 1
+
+
+async def test_50000_streams_that_come_slowly_end_at_the_deadline() -> None:
+    """Without the deadline their pages alone take ten seconds."""
+    slow = SlowPages()
+    async with (
+        orders() as server,
+        changed_messages(server.ports.client, slow.change) as url,
+        source_of("account", nats_access(server, APP, addresses=(url,))) as source,
+    ):
+        before = await asyncio.to_thread(resident_bytes)
+        snapshot = await poll(source, 3.0)
+        grown = await asyncio.to_thread(resident_bytes) - before
+    assert "timeout" in failures(snapshot).values()
+    assert not snapshot.complete
+    kept = {row.name for row in snapshot.streams}
+    assert {f"S{number}" for number in range(PAGE)} <= kept
+    assert (slow.sent - 1) * PAGE <= len(kept) <= slow.sent * PAGE < STREAMS
+    assert grown < 100 * MEGABYTE
