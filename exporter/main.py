@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 
 from exporter.polling.one_shot import run_once
@@ -74,10 +75,12 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         await stopping.wait()
         event(logger, logging.INFO, "stopping")
     finally:
+        began = time.monotonic()
         # The listener first: a running scrape still needs the systems.
         for each in servers:
             await each.stop()
         await supervisor.stop()
+    event(logger, logging.INFO, "stopped", seconds=round(time.monotonic() - began, 1))
     return 0
 
 

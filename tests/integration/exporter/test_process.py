@@ -64,6 +64,17 @@ NOT_ABOUT_NATS = {
 }
 
 
+# What is promised, in seconds. By the exporter's own clock: the end of a process takes longer on a busy machine.
+IDLE_STOP, BUSY_STOP = 2.0, 10.0
+
+
+def stop_seconds(log: list[str]) -> float:
+    """Its last line says how long the stop took."""
+    _, found, seconds = log[-1].partition("exporter.main  stopped seconds=")
+    assert found, log[-1]
+    return float(seconds)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[NatsServer]:
     """Open to everybody, as after `nats-server -js`."""
@@ -287,7 +298,8 @@ async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: Na
             log = without_time(await exporter.log_lines())
     assert len(body) == size
     assert body.count(b"\nstreamgauge_consumer_num_pending{") == len(names)
-    assert log[-1] == "INFO  exporter.main  stopping"
+    assert log[-2] == "INFO  exporter.main  stopping"
+    assert stop_seconds(log) <= BUSY_STOP
 
 
 async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
@@ -329,6 +341,14 @@ async def test_a_line_at_the_start_says_that_everyone_may_read(tmp_path: Path) -
             assert text.count(warned) == lines
 
 
+async def test_sigterm_ends_an_idle_exporter(tmp_path: Path, server: NatsServer) -> None:
+    async with exporting(tmp_path, "--nats", server.url) as exporter:
+        await exporter.ready()
+        exporter.signal(signal.SIGTERM)
+        assert await exporter.child.ended() == 0
+        assert stop_seconds(await exporter.log_lines()) <= IDLE_STOP
+
+
 async def test_sigterm_does_not_wait_for_a_server_that_stalls(tmp_path: Path) -> None:
     environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_TIMEOUT": "1h"}
     async with (
@@ -346,5 +366,6 @@ async def test_sigterm_does_not_wait_for_a_server_that_stalls(tmp_path: Path) ->
             await until(age, lambda seen: seen > 2.5, "polls go on")
             exporter.signal(signal.SIGTERM)
             assert await exporter.child.ended() == 0
+            assert stop_seconds(await exporter.log_lines()) <= BUSY_STOP
         finally:
             os.kill(stalled.pid, signal.SIGCONT)
