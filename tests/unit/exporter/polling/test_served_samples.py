@@ -73,6 +73,19 @@ async def test_a_clock_that_is_set_back_does_not_keep_old_values(
     assert own(poller, hour_ago)["snapshot_age_seconds",] >= 46
 
 
+@pytest.mark.parametrize("jump", [3600.0, -3600.0, 40 * 365 * 86_400.0])
+async def test_after_a_jump_of_the_clock_the_next_response_is_served(jump: float) -> None:
+    after = NOW + jump
+    poller, _ = poller_of(snapshot(), snapshot(after), snapshot(after + INTERVAL))
+    await poller.poll_once()
+    for later in (after, after + INTERVAL):
+        await poller.poll_once()
+        counts = own(poller, later + 1)
+        assert counts["up",] == 1
+        assert 1 <= counts["snapshot_age_seconds",] < INTERVAL
+        assert "streamgauge_consumer_num_pending" in served_names(poller, later + 1)
+
+
 async def test_without_responses_the_last_one_stays_until_it_is_stale() -> None:
     poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
