@@ -67,6 +67,7 @@ class Part:
     path: str
     day: str
     groups: tuple[int, ...]
+    series: int  # the version of `series` that has the labels
 
 
 def plan_partitions(text: str, version: int | None, wanted: Selection) -> list[Part]:
@@ -75,16 +76,18 @@ def plan_partitions(text: str, version: int | None, wanted: Selection) -> list[P
     if found.number == ABSENT:
         raise RollupError(f"{root}: no archive here (no table {SAMPLES})")
     files = [file for file in found.files if wanted.has_day(file.partition)]
+    series = read_version(root, SERIES).number  # after `samples`: its rows are committed first
     with ThreadPoolExecutor(_THREADS) as threads:
-        parts = threads.map(lambda file: list(_parts(root, file, wanted)), files)
-        return [part for each in parts for part in each]
+        groups = threads.map(lambda file: list(_groups(root, file, wanted)), files)
+        return [
+            Part(file.path, file.partition, each, series)
+            for file, held in zip(files, groups, strict=True)
+            for each in held
+        ]
 
 
-def series_files(text: str) -> list[str]:
-    return [file.path for file in read_version(Root(text), SERIES).files]
-
-
-def _parts(root: Root, file: TableFile, wanted: Selection) -> Iterator[Part]:
+def _groups(root: Root, file: TableFile, wanted: Selection) -> Iterator[tuple[int, ...]]:
+    """Row groups of a file, in spans of a partition each."""
     with opened(root, file.path) as opened_file:
         metadata = opened_file.metadata
     held: list[int] = []
@@ -93,7 +96,7 @@ def _parts(root: Root, file: TableFile, wanted: Selection) -> Iterator[Part]:
         held.append(group)
         rows += metadata.row_group(group).num_rows
         if rows >= _MOST_ROWS:
-            yield Part(file.path, file.partition, tuple(held))
+            yield tuple(held)
             held, rows = [], 0
     if held:
-        yield Part(file.path, file.partition, tuple(held))
+        yield tuple(held)

@@ -12,10 +12,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from archive.tables.chunk_statistics import chunk_statistics
+from archive.tables.schema import SAMPLES, SERIES
 from spark_rollups.datasource.parquet_reader import opened, read_columns, row_batches
-from spark_rollups.datasource.partitions import Selection
-from spark_rollups.filesystem import root_at
+from spark_rollups.datasource.partitions import Part, Selection
+from spark_rollups.filesystem import RollupError, root_at
 from spark_rollups.rollup.chunks import TIME_COLUMNS, VALUE_COLUMNS, chunks_of, timed_samples
+from spark_rollups.rollup.tables.delta_notes import read_version
 from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS, TIME
 
 _HOURLY: Final = pa.schema(
@@ -32,11 +34,9 @@ _SAMPLES: Final = pa.schema(
 _BATCH_SAMPLES: Final = 65_536
 
 
-def hourly_batches(
-    text: str, path: str, day: str, groups: Sequence[int], wanted: Selection
-) -> Iterator[Any]:
+def hourly_batches(text: str, part: Part, wanted: Selection) -> Iterator[Any]:
     """The statistics of each chunk, without the step into it."""
-    for table in _tables(text, path, ("metric", *VALUE_COLUMNS), groups, wanted):
+    for table in _tables(text, part, ("metric", *VALUE_COLUMNS), wanted):
         chunks = chunks_of(table)
         found = chunk_statistics(chunks.values, chunks.counts)
         columns = [
@@ -44,7 +44,7 @@ def hourly_batches(
             chunks.series, table.column("hour").combine_chunks().cast(TIME),
             found.count.astype(np.int32), found.min, found.max, found.sum, found.first, found.last,
             found.p95, found.increase, found.resets.astype(np.int32),
-            _days(day, len(chunks)),
+            _days(part.day, len(chunks)),
         ]  # fmt: skip
         yield pa.RecordBatch.from_arrays(
             [each if isinstance(each, pa.Array) else pa.array(each) for each in columns],
@@ -52,15 +52,13 @@ def hourly_batches(
         )
 
 
-def sample_batches(
-    text: str, path: str, day: str, groups: Sequence[int], wanted: Selection
-) -> Iterator[Any]:
+def sample_batches(text: str, part: Part, wanted: Selection) -> Iterator[Any]:
     """Every sample with its labels; stale markers are none."""
-    known = _series_of(text)
-    for part in _tables(text, path, ("metric", *TIME_COLUMNS), groups, wanted):
-        rows = known.rows(part.column("series").to_numpy())
+    known = _series_of(text, part.series)
+    for whole in _tables(text, part, ("metric", *TIME_COLUMNS), wanted):
+        rows = known.rows(whole.column("series").to_numpy())
         chosen = known.matching(rows, wanted)
-        table, rows = part.filter(pa.array(chosen)).combine_chunks(), rows[chosen]
+        table, rows = whole.filter(pa.array(chosen)).combine_chunks(), rows[chosen]
         chunks = chunks_of(table)
         samples = timed_samples(table, chunks, markers=False)
         for first in range(0, len(samples.time), _BATCH_SAMPLES):
@@ -72,7 +70,7 @@ def sample_batches(
                     known.columns["labels"].take(series),
                     pa.array(samples.time[span] * 1000).cast(TIME),
                     pa.array(samples.value[span]),
-                    _days(day, len(series)),
+                    _days(part.day, len(series)),
                 ],
                 schema=_SAMPLES,
             )
@@ -93,11 +91,16 @@ class _Series:
             },
         }
         ids = table.column("series").to_numpy()
-        self._row_of = np.full(int(ids.max(initial=-1)) + 1, -1, np.int64)
+        self._row_of = np.full(int(ids.max(initial=-1)) + 2, -1, np.int64)
         self._row_of[ids] = np.arange(len(ids))
 
     def rows(self, series: Any) -> Any:
-        return self._row_of[series]
+        """Where each stands; raises RollupError for one without labels."""
+        rows = self._row_of[np.minimum(series, len(self._row_of) - 1)]
+        if (rows < 0).any():
+            missing = series[rows < 0][0]
+            raise RollupError(f"series {missing} of {SAMPLES} is not in the table {SERIES}")
+        return rows
 
     def matching(self, rows: Any, wanted: Selection) -> Any:
         chosen = np.ones(len(rows), bool)
@@ -108,22 +111,17 @@ class _Series:
 
 
 @lru_cache(maxsize=1)
-def _series_of(text: str) -> _Series:
-    """Cached between the tasks of a worker."""
-    from spark_rollups.datasource.partitions import series_files
-
+def _series_of(text: str, version: int) -> _Series:
+    """Cached between the tasks of a worker, which lives longer than a query."""
     root = root_at(text)
-    parts = [
-        read_columns(root, path, ("series", "metric", "labels")) for path in series_files(text)
-    ]
+    files = read_version(root, SERIES, version).files
+    parts = [read_columns(root, file.path, ("series", "metric", "labels")) for file in files]
     return _Series(pa.concat_tables(parts))
 
 
-def _tables(
-    text: str, path: str, columns: Sequence[str], groups: Sequence[int], wanted: Selection
-) -> Iterator[Any]:
-    with opened(root_at(text), path) as file:
-        for table in row_batches(file, columns, groups):
+def _tables(text: str, part: Part, columns: Sequence[str], wanted: Selection) -> Iterator[Any]:
+    with opened(root_at(text), part.path) as file:
+        for table in row_batches(file, columns, part.groups):
             if wanted.metrics is None:
                 yield table
                 continue

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from spark_rollups.datasource.partitions import Selection, plan_partitions
+from spark_rollups.datasource.partitions import Part, Selection, plan_partitions
 from spark_rollups.datasource.reading import hourly_batches, sample_batches
 from spark_rollups.filesystem import RollupError
 from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
@@ -77,9 +77,7 @@ class StreamgaugeSource(DataSource):
 class _Part(InputPartition):
     """A span of row groups of one file."""
 
-    path: str
-    day: str
-    groups: tuple[int, ...]
+    part: Part
 
 
 class _Reader(DataSourceReader):
@@ -106,11 +104,8 @@ class _Reader(DataSourceReader):
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [
-            _Part(part.path, part.day, part.groups)
-            for part in plan_partitions(self._path, self._version, self._wanted)
-        ]
+        return [_Part(part) for part in plan_partitions(self._path, self._version, self._wanted)]
 
     def read(self, partition: Any) -> Iterator[Any]:
         read = hourly_batches if self._hourly else sample_batches
-        yield from read(self._path, partition.path, partition.day, partition.groups, self._wanted)
+        yield from read(self._path, partition.part, self._wanted)

@@ -1,12 +1,15 @@
 """The data source `streamgauge`: decoded samples with labels, filters pushed down, statistics."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels
 
 from spark_rollups.datasource.partitions import Selection, plan_partitions
+from spark_rollups.datasource.reading import sample_batches
 from spark_rollups.datasource.source import StreamgaugeSource
+from spark_rollups.filesystem import RollupError
 from spark_rollups.session import Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -69,6 +72,33 @@ def test_partitions_of_other_days_and_metrics_are_not_planned(archive: Path) -> 
     assert wanted.keep("metric", ["another"], labels=True)
     assert wanted.metrics == set()
     assert plan_partitions(str(archive), None, wanted) == []
+
+
+def test_new_series_are_read_in_a_spark_that_read_the_archive_before(
+    session: Session, tmp_path: Path
+) -> None:
+    """As in a notebook: its Python workers live on."""
+    session.spark.dataSource.register(StreamgaugeSource)
+    written = RollupArchive(tmp_path / "archive")
+    for number, stream in enumerate("ABC", 1):
+        one = (labels(LAG, system="s", stream=stream), MONDAY, 1.0)
+        written.add([one], now=MONDAY + 5 * DAY)
+        frame = session.spark.read.format("streamgauge").load(str(written.path))
+        assert sorted(row["stream"] for row in frame.collect()) == list("ABC"[:number])
+        assert frame.where(f"stream = '{stream}'").count() == 1
+
+
+def test_samples_of_a_series_without_labels_are_an_error_not_left_out(tmp_path: Path) -> None:
+    written = RollupArchive(tmp_path / "archive")
+    for stream in "AB":
+        one = (labels(LAG, system="s", stream=stream), MONDAY, 1.0)
+        written.add([one], now=MONDAY + 5 * DAY)
+    wanted = Selection()
+    wanted.keep("stream", ["A"], labels=True)
+    (part,) = plan_partitions(str(written.path), None, wanted)
+    assert [len(rows) for rows in sample_batches(str(written.path), part, wanted)] == [1]
+    with pytest.raises(RollupError, match="series 1 of samples is not in the table series"):
+        list(sample_batches(str(written.path), replace(part, series=part.series - 1), wanted))
 
 
 def test_statistics_of_hours_are_one_row_per_series_and_hour(
