@@ -31,13 +31,14 @@ class Selection:
     labels: dict[str, set[str]] = field(default_factory=dict)
 
     def keep(self, column: str, values: Collection[Any], *, labels: bool) -> bool:
-        """Whether the filter is taken as a whole."""
+        """Whether the filter is taken as a whole. NULL in a list equals nothing."""
+        names = {_name(value) for value in values if value is not None}
         if column == "metric":
-            self.metrics = _both(self.metrics, set(values))
+            self.metrics = _both(self.metrics, names)
         elif column == "day":
-            self.days = _both(self.days, {_name(value) for value in values})
+            self.days = _both(self.days, names)
         elif labels and column in SUBJECT_LABELS:
-            self.labels[column] = _both(self.labels.get(column), set(values))
+            self.labels[column] = _both(self.labels.get(column), names)
         else:
             return False
         return True

@@ -101,6 +101,16 @@ def test_samples_of_a_series_without_labels_are_an_error_not_left_out(tmp_path: 
         list(sample_batches(str(written.path), replace(part, series=part.series - 1), wanted))
 
 
+def test_null_in_a_list_of_a_filter_matches_nothing(session: Session, archive: Path) -> None:
+    session.spark.dataSource.register(StreamgaugeSource)
+    frame = session.spark.read.format("streamgauge").load(str(archive))
+    for column, value in (("stream", "'A'"), ("metric", f"'{LAG}'"), ("day", "DATE'2026-09-28'")):
+        both = frame.where(f"{column} in ({value}, NULL)")
+        assert both.count() == frame.where(f"{column} = {value}").count() > 0
+        assert frame.where(f"{column} in (NULL)").count() == 0
+        assert frame.where(f"not {column} in ({value}, NULL)").count() == 0
+
+
 def test_statistics_of_hours_are_one_row_per_series_and_hour(
     session: Session, archive: Path
 ) -> None:
