@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any
 
-from spark_rollups.forecasting.plans import forecasts, trends
+from spark_rollups.forecasting.plans import HISTORY_DAYS, forecasts, trends
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.delta_notes import (
     changed_partitions,
@@ -20,9 +20,6 @@ from spark_rollups.rollup.tables.delta_writer import replace_partitions
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.session import Session
 from streamgauge.rollup_format import ROLLUP_FORMAT
-
-# A snapshot depends on the days of this span.
-_HISTORY_DAYS: Final = 365
 
 
 def outdated_snapshots(rollups: Rollups) -> tuple[list[str], list[str]]:
@@ -83,7 +80,7 @@ def month_ends(days: Iterable[str]) -> list[str]:
 
 
 def _touched(day: str, changed: Iterable[str]) -> bool:
-    first = (date.fromisoformat(day) - timedelta(days=_HISTORY_DAYS)).isoformat()
+    first = (date.fromisoformat(day) - timedelta(days=HISTORY_DAYS - 1)).isoformat()
     return any(first <= each <= day for each in changed)
 
 

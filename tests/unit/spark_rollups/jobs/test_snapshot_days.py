@@ -4,11 +4,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from support.rollups.delta_tables import write_rollups
 
 from spark_rollups.jobs.archive_days import missing_spans
 from spark_rollups.jobs.snapshots import month_ends, newest_whole_day, outdated_snapshots
 from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.rollup.tables.schemas import DAILY
 
 WHOLE = (1 << 24) - 1
 
@@ -68,3 +71,24 @@ def test_unchanged_snapshots_stay_that_of_yesterday_goes_and_late_days_make_them
     assert found == (["2026-10-01"], ["2026-09-29"])
     write_rollups(tmp_path, {"daily": daily(*days)}, made, daily=1)
     assert outdated(tmp_path) == (["2026-08-31", "2026-09-30"], []), "days have changed since"
+
+
+def test_a_late_day_makes_again_the_forecasts_that_read_it(tmp_path: Path) -> None:
+    """They read 120 days."""
+    made = ["2026-06-03", "2026-09-30"]
+    rows = {"daily": daily("2026-06-02", *made)}
+    write_rollups(tmp_path, rows, map(date.fromisoformat, made), daily=0)
+    assert outdated(tmp_path) == ([], [])
+    add_late(tmp_path, "2026-06-02")
+    assert outdated(tmp_path) == (made[:1], [])
+    add_late(tmp_path, "2026-06-03")
+    assert outdated(tmp_path) == (made, [])
+
+
+def add_late(folder: Path, day: str) -> None:
+    """Rows of one day, in a commit of a rollup."""
+    table = DeltaTable(folder / "daily")
+    note = table.history(1)[0]["userMetadata"]
+    rows = pa.Table.from_pylist(daily(day), DAILY)
+    properties = CommitProperties(custom_metadata={"userMetadata": note})
+    write_deltalake(table, rows, mode="append", commit_properties=properties)
