@@ -117,6 +117,11 @@ def spark_jars() -> Path | None:
     return None if java() is None else _unless_missing(_fetch_spark_jars)
 
 
+def spark_s3_jars() -> Path | None:
+    """The folder with the jars of Delta Lake and of S3; None where they are not available."""
+    return None if java() is None else _unless_missing(lambda: _fetch_spark_jars("s3"))
+
+
 def chromium() -> Path | None:
     """None where it is not available; the reason is logged. As root on Debian, installs it."""
     return _chromium_on_path() or _unless_missing(_install_chromium)
@@ -199,9 +204,9 @@ def _install_java() -> Path:
     return found
 
 
-def _fetch_spark_jars() -> Path:
+def _fetch_spark_jars(*more: str) -> Path:
     with locked("spark-jars"):
-        output = run([sys.executable, "-m", "spark_rollups.jars"], what="jars of Delta Lake")
+        output = run([sys.executable, "-m", "spark_rollups.jars", *more], what="jars of Spark")
     return Path(output.splitlines()[-1])
 
 
@@ -220,14 +225,18 @@ OPTIONAL: Final[dict[str, Callable[[], Programs | Path | None]]] = {
     "axe": axe,
     "java": java,
     "spark-jars": spark_jars,
+    "spark-s3-jars": spark_s3_jars,
 }
+# Only long tests run Spark on S3.
+_LONG: Final = ("spark-s3-jars",)
 
 
 # What `make test` and `make test-long` need.
 GROUPS: Final = {
-    "tests": (NATS_SERVER_VERSIONS[0], NEWEST_NATS_SERVER, *OPTIONAL),
+    "tests": (NATS_SERVER_VERSIONS[0], NEWEST_NATS_SERVER,
+              *(name for name in OPTIONAL if name not in _LONG)),
     "all": (*NATS_SERVER_VERSIONS, *OPTIONAL),
-}
+}  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
