@@ -40,7 +40,7 @@ _OLD_MONTH_CPU: Final = 19.8
 _RAW_BAR: Final = 1.0
 _OURS: Final = "streamgauge rollup"
 _HOURS: Final = "data source: hours alone"
-_PARTS: Final = ("start", "month", "growth", "raw", "forecasts")
+_PARTS: Final = ("start", "month", "pairs", "growth", "raw", "forecasts")
 _GROWTH: Final = (1, 2, 4, 8)
 _EVER: Final = (date(2000, 1, 1), date(2100, 1, 1))
 
@@ -104,11 +104,14 @@ class Ours:
 class Month:
     """Hourly statistics of a month, generated once."""
 
-    def __init__(self, folder: Path, session: Session, consumers: int, days: int) -> None:
-        self._folder, self._archive = folder, folder / f"month-{consumers}-{days}"
+    def __init__(
+        self, folder: Path, session: Session, consumers: int, days: int, exporters: int = 1
+    ) -> None:
+        self._folder, self._exporters = folder, exporters
+        self._archive = folder / f"month-{consumers}-{days}-{exporters}"
         self._rows, self._days = consumers * len(METRICS) * 24, days
         if not self._archive.exists():
-            write_month(self._archive, consumers, days)
+            write_month(self._archive, consumers, days, exporters)
         self._ours = Ours(session, self._archive, folder / "out")
 
     def compare(self, rounds: int) -> None:
@@ -119,7 +122,8 @@ class Month:
         }
         best = in_rounds({_OURS: self._ours.whole, **theirs}, rounds)
         title = (
-            f"{self._days} days from hourly statistics: {self._rows * self._days:,} rows to days"
+            f"{self._days} days from hourly statistics of {self._exporters} exporter(s): "
+            f"{self._rows * self._days:,} rows to days"
         )
         _show(
             title,
@@ -127,6 +131,8 @@ class Month:
             f"the bars: 2.5x DuckDB's time; at 43 million rows {2 * _OLD_MONTH_CPU:.1f} s of CPU, "
             f"twice the engine before Delta tables",
         )
+        if self._exporters > 1:  # the others do not fold them
+            return
         found = pq.read_table(self._folder / "DuckDB.parquet").sort_by(
             [("series", "ascending"), ("day", "ascending")]
         )
@@ -224,7 +230,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as name:
         folder = arguments.folder or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        if {"month", "growth", "raw"} & {*arguments.only}:
+        if {"month", "pairs", "growth", "raw"} & {*arguments.only}:
             _compare_work(arguments, folder)
         if "forecasts" in arguments.only:
             compare_forecasts(folder / "forecasts", arguments.series)
@@ -242,6 +248,8 @@ def _compare_work(arguments: argparse.Namespace, folder: Path) -> None:
                 month.compare(rounds)
             if "growth" in only:
                 month.compare_growth(rounds)
+        if "pairs" in only:
+            Month(folder, session, arguments.consumers, arguments.days, exporters=2).compare(rounds)
         if "raw" in only:
             compare_raw(folder, session, arguments.raw_consumers, rounds)
     finally:

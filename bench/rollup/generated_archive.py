@@ -81,8 +81,11 @@ METRICS: Final[dict[str, Draw]] = {
 }  # fmt: skip
 
 
-def write_month(folder: Path, consumers: int, days: int) -> int:
-    """Writes only `hourly/`, `series x 24` rows per day; returns the number of rows."""
+def write_month(folder: Path, consumers: int, days: int, exporters: int = 1) -> int:
+    """Writes only `hourly/`, `series x 24` rows per day; returns the number of rows.
+
+    With several exporters fewer consumers are seen by each of them: the rows stay as many.
+    """
     tables, random = open_tables(folder), np.random.default_rng(3)
     files = []
     for number in range(days):
@@ -90,7 +93,7 @@ def write_month(folder: Path, consumers: int, days: int) -> int:
         table = pa.concat_tables(_hours(metric, index, consumers, start, random)
                                  for index, metric in enumerate(METRICS))  # fmt: skip
         files.append(_written(tables.storage, HOURLY, start, table))
-    _publish(tables, consumers, {HOURLY: Change((), files)})
+    _publish(tables, consumers, {HOURLY: Change((), files)}, exporters)
     return consumers * len(METRICS) * 24 * days
 
 
@@ -167,20 +170,26 @@ def _written(storage: Storage, table: str, start: int, content: pa.Table) -> Dat
         return file.finish()
 
 
-def _publish(tables: ArchiveTables, consumers: int, changes: dict[str, Change]) -> None:
+def _publish(
+    tables: ArchiveTables, consumers: int, changes: dict[str, Change], exporters: int = 1
+) -> None:
     registry = SeriesRegistry(tables.storage, ())
-    labels = [_labels(metric, number) for metric in METRICS for number in range(consumers)]
+    labels = [
+        _labels(metric, *divmod(number, exporters))
+        for metric in METRICS
+        for number in range(consumers)
+    ]
     numbers = np.array([registry.number(each) for each in labels], np.int32)
     registry.seen(numbers, day_name(START))
     tables.write({**changes, SERIES: registry.write("all")}, registry.next_number)
 
 
-def _labels(metric: str, consumer: int) -> Labels:
+def _labels(metric: str, consumer: int, exporter: int) -> Labels:
     return (
         ("__name__", metric),
         ("account", f"ACCOUNT{consumer % 3}"),
         ("consumer", f"worker-{consumer:05}"),
-        ("instance", "exporter.example:7778"),
+        ("instance", f"exporter-{exporter}.example:7778"),
         ("job", "streamgauge"),
         ("stream", f"ORDERS{consumer // 10}"),
         ("system", "nats"),

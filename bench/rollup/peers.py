@@ -1,11 +1,14 @@
-"""The same aggregations with DuckDB and Polars, on the same files.
+"""The same aggregations with DuckDB and Polars, on the files of the same Delta tables.
 
-Each writes its result as Parquet, like the rollups, but without label columns and deduplication.
+delta-rs lists the files: DuckDB's own extension for Delta is a download. Each writes its result as
+Parquet, like the rollups, but without label columns and deduplication.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from deltalake import DeltaTable
 
 _MONTH_COLUMNS = """count(*)::int AS hours, sum(count)::bigint AS count, min(min) AS min,
        max(max) AS max, sum(sum) AS sum, arg_min(first, hour) AS first, arg_max(last, hour) AS last,
@@ -14,7 +17,7 @@ _RAW = """
 WITH chunk AS (
   SELECT metric, series, hour,
          coalesce(list_transform(iv, lambda x: x / pow(10, scale)), fv) AS v
-  FROM read_parquet('{files}', hive_partitioning = false)
+  FROM read_parquet({files}, hive_partitioning = false)
 ), hourly AS (
   SELECT metric, series, hour, len(v) AS count, list_min(v) AS min, list_max(v) AS max,
          list_sum(v) AS sum, v[1] AS first, v[-1] AS last,
@@ -32,17 +35,20 @@ FROM stepped
 """
 
 
+def _files(archive: Path, table: str) -> list[str]:
+    return DeltaTable(archive / table).file_uris()
+
+
 def duckdb_month(archive: Path, target: Path) -> None:
-    files = f"{archive}/hourly/*/*.parquet"
     _duckdb(
         f"SELECT metric, series, date_trunc('day', hour) AS day, {_MONTH_COLUMNS} "  # noqa: S608
-        f"FROM read_parquet('{files}', hive_partitioning = false) GROUP BY ALL",
+        f"FROM read_parquet({_files(archive, 'hourly')}, hive_partitioning = false) GROUP BY ALL",
         target,
     )
 
 
 def duckdb_raw(archive: Path, target: Path) -> None:
-    _duckdb(_RAW.format(files=f"{archive}/samples/*/*.parquet"), target)
+    _duckdb(_RAW.format(files=_files(archive, "samples")), target)
 
 
 def _duckdb(query: str, target: Path) -> None:
@@ -56,7 +62,7 @@ def _duckdb(query: str, target: Path) -> None:
 def polars_month(archive: Path, target: Path) -> None:
     import polars as pl
 
-    hours = pl.scan_parquet(f"{archive}/hourly/*/*.parquet", hive_partitioning=False)
+    hours = pl.scan_parquet(_files(archive, "hourly"), hive_partitioning=False)
     days = hours.group_by("metric", "series", pl.col("hour").dt.truncate("1d").alias("day")).agg(
         pl.len().alias("hours"),
         *(pl.col(name).sum() for name in ("count", "sum", "increase", "resets")),
@@ -71,7 +77,7 @@ def polars_month(archive: Path, target: Path) -> None:
 def polars_raw(archive: Path, target: Path) -> None:
     import polars as pl
 
-    chunks = pl.scan_parquet(f"{archive}/samples/*/*.parquet", hive_partitioning=False)
+    chunks = pl.scan_parquet(_files(archive, "samples"), hive_partitioning=False)
     scaled = pl.col("iv").list.eval(pl.element().cast(pl.Float64)) / pl.lit(10.0).pow(
         pl.col("scale").fill_null(0).cast(pl.Float64)
     )
