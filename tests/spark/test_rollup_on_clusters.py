@@ -3,10 +3,11 @@
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from spark_rollups.worker_zip import main as write_package
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 KILLS = 10
+FIRST_JOB = "rollup 2026-09-28 to 2026-09-30: series and their identities"
+BOTH_SOURCES = pytest.mark.parametrize("more", [(), ("--from-raw",)], ids=["hourly", "samples"])
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +100,7 @@ def test_a_stand_alone_cluster_reports_progress_from_the_start_and_gives_the_sam
     options = cluster_options(cluster, COMMAND_CONF)
     rollup = RollupProcess(archive, tmp_path / "out", *options, environ=environ)
     rollup.await_error_line("Spark UI: http://")
-    rollup.await_error_line("rollup 2026-09-28 to 2026-09-30: series and their identities")
+    rollup.await_error_line(FIRST_JOB)
     rollup.await_error_line("tasks wait for executors")
     cluster.have_workers(2)
     assert rollup.exit_code() == 0, rollup.errors
@@ -105,10 +108,16 @@ def test_a_stand_alone_cluster_reports_progress_from_the_start_and_gives_the_sam
     assert all_rows(tmp_path / "out") == wanted
 
 
+@BOTH_SOURCES
 def test_spark_submit_of_the_zip_gives_the_same_result(
-    cluster: Cluster, archive: Path, wanted: Any, environ: dict[str, str], tmp_path: Path
+    cluster: Cluster,
+    archive: Path,
+    wanted: Any,
+    environ: dict[str, str],
+    tmp_path: Path,
+    more: Sequence[str],
 ) -> None:
-    """From a folder where none of our modules is."""
+    """From a folder where none of our modules is; hours from the archive or the data source."""
     import pyspark
 
     cluster.have_workers(2)
@@ -119,7 +128,7 @@ def test_spark_submit_of_the_zip_gives_the_same_result(
          *cluster_options(cluster, delta_conf()),
          "--py-files", str(tmp_path / "streamgauge-spark.zip"),
          str(tmp_path / "streamgauge-rollup.py"),
-         "--archive", str(archive), "--out", str(tmp_path / "out")],
+         "--archive", str(archive), "--out", str(tmp_path / "out"), *more],
         cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         check=False,
     )  # fmt: skip
@@ -127,12 +136,13 @@ def test_spark_submit_of_the_zip_gives_the_same_result(
     assert all_rows(tmp_path / "out") == wanted
 
 
+@BOTH_SOURCES
 def test_a_running_spark_connect_server_gives_the_same_result(
-    one_at_a_time: None, archive: Path, wanted: Any, tmp_path: Path
+    one_at_a_time: None, archive: Path, wanted: Any, tmp_path: Path, more: Sequence[str]
 ) -> None:
     pytest.importorskip("grpc")
     with connect_server() as address:
-        rollup = RollupProcess(archive, tmp_path, "--remote", address)
+        rollup = RollupProcess(archive, tmp_path, "--remote", address, *more)
         assert rollup.exit_code() == 0, rollup.errors
     assert "rollup 2026-09-28 to 2026-09-30: hours to days" in rollup.errors
     assert all_rows(tmp_path) == wanted
@@ -145,20 +155,40 @@ def test_workers_and_drivers_die_at_random_moments(
     cluster.have_workers(2)
     options, chance = cluster_options(cluster, COMMAND_CONF), random.Random(21)
     old, new = map(all_rows, results)
+    first = RollupProcess(changed, tmp_path / "first", *options)
+    first.await_error_line(FIRST_JOB)
     began = time.monotonic()
-    assert RollupProcess(changed, tmp_path / "first", *options).exit_code() == 0
+    assert first.exit_code() == 0
     took = time.monotonic() - began
     for number in range(KILLS):
-        out = tmp_path / str(number)
-        shutil.copytree(results[0], out)
-        rollup, moment = RollupProcess(changed, out, *options), chance.uniform(0.1, 0.9) * took
-        ended, at_driver = rollup.ended_within(moment), number % 2
-        where = f"kill {number} after {moment:.1f} of {took:.1f} s"
-        if at_driver and not ended:
+        out, moment = tmp_path / str(number), chance.random() * took
+        rollup, job = at_a_running_job(changed, results[0], out, options, moment)
+        where = f"kill {number} in {job}, {moment:.1f} s after the first of {took:.1f} s"
+        if number % 2:
             rollup.kill()
+            assert rollup.signal == signal.SIGKILL, where
             assert all_rows(out) in (old, new), where
             rollup = RollupProcess(changed, out, *options)
-        elif not ended:
+        else:
             cluster.replace_worker()
         assert rollup.exit_code() == 0, (where, rollup.errors)
+        assert number % 2 or "Lost executor" in rollup.errors, (where, rollup.errors)
         assert all_rows(out) == new, where
+
+
+def at_a_running_job(
+    archive: Path, old: Path, out: Path, options: Sequence[str], seconds: float
+) -> tuple[RollupProcess, str]:
+    """A run on top of the old result, and its job at the first moment with one after that time.
+
+    A run that is quicker than expected is repeated, and met in half the time.
+    """
+    while True:
+        shutil.copytree(old, out)
+        rollup = RollupProcess(archive, out, *options)
+        rollup.await_error_line(FIRST_JOB)
+        if not rollup.ended_within(seconds) and (job := rollup.running_job()):
+            return rollup, job
+        assert rollup.exit_code() == 0, rollup.errors
+        shutil.rmtree(out)
+        seconds /= 2

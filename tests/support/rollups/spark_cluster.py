@@ -1,15 +1,17 @@
 """Spark processes that we do not start in production: a stand-alone cluster, a Connect server."""
 
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -148,6 +150,23 @@ class RollupProcess:
             return False
         return True
 
+    def running_job(self) -> str:
+        """What Spark's UI calls a job that runs, as soon as there is one; "" if the run ends."""
+        (address,) = re.findall(r"Spark UI: (\S+)", self.errors)
+        while not self.ended_within(0.02):
+            with contextlib.suppress(OSError):  # it is about to end
+                (application,) = _json(f"{address}/api/v1/applications")
+                jobs = _json(f"{address}/api/v1/applications/{application['id']}/jobs")
+                for job in jobs:
+                    if job["status"] == "RUNNING":
+                        return str(job["description"])
+        return ""
+
+    @property
+    def signal(self) -> int:
+        """That ended the process; 0 if it ended by itself."""
+        return -min(self._process.returncode, 0)
+
     def kill(self) -> None:
         """Python and Java: the machine of the driver fails."""
         with contextlib.suppress(ProcessLookupError):
@@ -176,6 +195,12 @@ class RollupProcess:
             self._grew.notify_all()
 
 
+def _json(address: str) -> Any:
+    with urllib.request.urlopen(address) as response:
+        return json.load(response)
+
+
 def cluster_options(cluster: Cluster, conf: Sequence[str]) -> list[str]:
     return ["--master", cluster.address, "--conf", "spark.executor.memory=512m",
+            "--conf", "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
             "--conf", "spark.driver.host=127.0.0.1", *conf]  # fmt: skip
