@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from archive.tables.schema import HOURLY, SAMPLES, SERIES
 from spark_rollups.datasource.source import FORMAT, StreamgaugeSource
@@ -30,6 +30,9 @@ from spark_rollups.rollup.tables.delta_reader import read_table
 from spark_rollups.rollup.tables.delta_writer import replace_partitions
 from spark_rollups.session import Session
 
+# A broadcast passes through the driver, and each executor holds it: here half a gigabyte of labels.
+_BROADCAST_SERIES: Final = 2_000_000
+
 
 class DayTables:
     """The tables of some days of the archive, as data frames."""
@@ -45,6 +48,19 @@ class DayTables:
     @cached_property
     def _dimension(self) -> Any:
         return series_dimension(self._spark, self._table(SERIES), self._settings.folded)
+
+    @property
+    def _small(self) -> bool:
+        return self._archive.series <= _BROADCAST_SERIES
+
+    def _dimension_of(self, metrics: Sequence[str] | None = None) -> Any:
+        """Of these metrics, or of all. Spark chooses the join where a broadcast would be large."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        found = self._dimension
+        if metrics is not None:
+            found = found.where(F.col("metric").isin(list(metrics)))
+        return F.broadcast(found) if self._small else found
 
     def write(self, out: Root, note: dict[str, Any], progress: Progress) -> None:
         """`daily` last: its commit makes the versions of the others the result."""
@@ -69,31 +85,36 @@ class DayTables:
         self._dimension.unpersist()
 
     def daily(self) -> Any:
-        hours = hours_of_identities(self._hours(), self._dimension, pairs=self._pairs)
-        return rising_only(self._labelled(days_of_identities(hours)))
+        dimension = self._dimension_of()
+        hours = hours_of_identities(self._hours(), dimension, pairs=self._pairs)
+        return rising_only(self._labelled(days_of_identities(hours), dimension))
 
     def hourly_gauges(self) -> Any:
         from pyspark.sql import functions as F  # noqa: N812
 
-        some = self._hours().where(F.col("metric").isin(list(self._settings.hourly)))
-        hours = hours_of_identities(some, self._dimension, pairs=self._pairs)
-        return rising_only(self._labelled(hours))
+        metrics = self._settings.hourly
+        some, dimension = self._hours(), self._dimension_of(metrics)
+        some = some.where(F.col("metric").isin(list(metrics)))
+        hours = hours_of_identities(some, dimension, pairs=self._pairs)
+        return rising_only(self._labelled(hours, dimension))
 
     def states(self) -> Any:
-        found = states_of_days(
-            self._samples(), self._dimension, self._settings.states, self._archive.series
-        )
-        return with_known_seconds(with_identity(found, self._dimension)).hint("rebalance", "day")
+        metrics = self._settings.states
+        dimension = self._dimension_of(metrics)
+        found = states_of_days(self._samples(), dimension, metrics, self._archive.series)
+        return with_known_seconds(with_identity(found, dimension)).hint("rebalance", "day")
 
     def quantiles(self) -> Any:
-        found = quantiles_of_days(
-            self._samples(), self._dimension, self._settings.quantiles, self._archive.series
-        )
-        return self._labelled(found)
+        metrics = self._settings.quantiles
+        dimension = self._dimension_of(metrics)
+        found = quantiles_of_days(self._samples(), dimension, metrics, self._archive.series)
+        return self._labelled(found, dimension)
 
-    def _labelled(self, rows: Any) -> Any:
+    def _labelled(self, rows: Any, dimension: Any) -> Any:
         """Rows are brought together by day before they carry labels: fewer bytes move."""
-        return with_identity(rows.hint("rebalance", "day"), self._dimension)
+        if self._small:
+            return with_identity(rows.hint("rebalance", "day"), dimension)
+        return with_identity(rows, dimension).hint("rebalance", "day")
 
     def _hours(self) -> Any:
         """The archive's statistics; for days without them, and with --from-raw, from samples."""

@@ -22,7 +22,7 @@ def hours_of_identities(hours: Any, dimension: Any, *, pairs: bool) -> Any:
     columns = ["day", "identity", "hour", "min", "max", *_OF_ONE_SERIES]
     if not pairs:  # each series is its identity: labels are joined after the aggregation
         return filled.withColumnRenamed("series", "identity").select(columns)
-    joined = filled.join(F.broadcast(keys(dimension)), "series")
+    joined = filled.join(keys(dimension), "series")
     # Ties go to the smallest fingerprint; an hour has fewer than 2^31 samples.
     best = F.shiftleft(F.col("count").cast("bigint"), 31) - F.col("place")
     shared = (

@@ -70,7 +70,7 @@ def _grouped(
     return (
         samples.where(F.col("metric").isin(list(metrics)))
         .select("day", "metric", *columns)
-        .join(F.broadcast(keys(dimension)), "series")
+        .join(keys(dimension), "series")
         .drop("copies")
         .withColumn("part", F.pmod("identity", F.lit(groups)))
         .groupBy("day", "metric", "part")

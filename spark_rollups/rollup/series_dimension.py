@@ -70,13 +70,11 @@ def series_dimension(spark: Any, series: Any, folded: Sequence[str]) -> Any:
 
 
 def keys(dimension: Any) -> Any:
-    """What facts are joined with: small enough for a broadcast."""
+    """What facts are joined with before they are folded."""
     return dimension.select("series", "identity", "copies", "place")
 
 
 def with_identity(rows: Any, dimension: Any) -> Any:
     """Adds the columns of `identity`."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     columns = dimension.where("series = identity").select("identity", *IDENTITY)
-    return rows.join(F.broadcast(columns), "identity")
+    return rows.join(columns, "identity")

@@ -23,6 +23,7 @@ from support.rollups.generated_samples import generated_days
 from support.rollups.runs import EVER, run, wrong
 
 from spark_rollups import metric_selection
+from spark_rollups.jobs import day_tables
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import Session
 
@@ -75,6 +76,24 @@ def test_tables_from_statistics_and_from_samples_equal_the_oracle(
     rolled: Path, generated: tuple[Path, list[Sample]]
 ) -> None:
     assert wrong(rolled, generated[1], HOURLY) == []
+
+
+def test_many_series_are_joined_by_a_shuffle_and_give_the_same_values(
+    session: Session,
+    generated: tuple[Path, list[Sample]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their labels would be too large for a broadcast."""
+    monkeypatch.setattr(day_tables, "_BROADCAST_SERIES", 0)
+    threshold = "spark.sql.autoBroadcastJoinThreshold"
+    before = session.spark.conf.get(threshold)
+    session.spark.conf.set(threshold, "-1")
+    try:
+        run(session, generated[0], tmp_path, forecasts=False, hourly=HOURLY)
+    finally:
+        session.spark.conf.set(threshold, before)
+    assert wrong(tmp_path, generated[1], HOURLY) == []
 
 
 def test_engines_that_read_delta_tables_see_the_same_rows_and_sums(
