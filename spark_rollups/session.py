@@ -86,12 +86,18 @@ class Session:
 
     @contextlib.contextmanager
     def job(self, title: str, progress: Progress) -> Iterator[None]:
-        """The actions of the block have this description in the UI, and progress on stderr."""
-        shown = ConnectProgress(self.spark) if self.remote else StageProgress(self.spark)
+        """The actions of the block have this title in the UI, and progress on stderr."""
         if not self.remote:
             self.spark.sparkContext.setJobDescription(title)
-        with shown.of(title, progress):
-            yield
+            with StageProgress(self.spark).of(title, progress):
+                yield
+            return
+        self.spark.addTag(title)  # the server describes its jobs itself
+        try:
+            with ConnectProgress(self.spark).of(title, progress):
+                yield
+        finally:
+            self.spark.removeTag(title)
 
     def close(self) -> None:
         with self._sent:

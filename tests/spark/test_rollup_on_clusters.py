@@ -1,5 +1,6 @@
 """The same result elsewhere: on a stand-alone cluster, by spark-submit, through Spark Connect."""
 
+import json
 import os
 import random
 import shutil
@@ -141,11 +142,23 @@ def test_a_running_spark_connect_server_gives_the_same_result(
     one_at_a_time: None, archive: Path, wanted: Any, tmp_path: Path, more: Sequence[str]
 ) -> None:
     pytest.importorskip("grpc")
-    with connect_server() as address:
-        rollup = RollupProcess(archive, tmp_path, "--remote", address, *more)
+    (log := tmp_path / "log").mkdir()
+    conf = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=file://{log}",
+            "--conf", "spark.eventLog.compress=false")  # fmt: skip
+    with connect_server(*conf) as address:
+        rollup = RollupProcess(archive, tmp_path / "out", "--remote", address, *more)
         assert rollup.exit_code() == 0, rollup.errors
-    assert "rollup 2026-09-28 to 2026-09-30: hours to days" in rollup.errors
-    assert all_rows(tmp_path) == wanted
+    title = "rollup 2026-09-28 to 2026-09-30: hours to days"
+    assert title in rollup.errors
+    assert any(title in tags for tags in tags_of_jobs(log))
+    assert all_rows(tmp_path / "out") == wanted
+
+
+def tags_of_jobs(log: Path) -> list[str]:
+    """From Spark's event log."""
+    lines = (line for path in log.rglob("events_*") for line in path.read_text().splitlines())
+    events = [json.loads(line) for line in lines if "SparkListenerJobStart" in line]
+    return [event["Properties"].get("spark.job.tags", "") for event in events]
 
 
 def test_workers_and_drivers_die_at_random_moments(

@@ -107,13 +107,13 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def connect_server() -> Iterator[str]:
+def connect_server(*conf: str) -> Iterator[str]:
     """Its address."""
     server = Daemon(
         r"Spark Connect server started at: \S*?:(\d+)",
         f"{_DEPLOY}.SparkSubmit", "--master", "local[2]", "--driver-memory", "1g",
         "--conf", "spark.connect.grpc.binding.port=0", "--conf", "spark.ui.enabled=false",
-        *delta_conf(),
+        *delta_conf(), *conf,
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal",
     )  # fmt: skip
     try:
