@@ -6,7 +6,7 @@ import asyncio
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from exporter.pages.status.level import Level
@@ -32,28 +32,34 @@ async def _explain(settings: ExporterSettings, every: float, names: dict[str, An
             sys.stderr.write(f"polling again in {every:g} s ...\n")
         await asyncio.sleep(every)
         await polls.poll()
-        results = [_of_system(poller, **names) for poller in polls.pollers]
-    return max(results, default=NO_RESPONSE)
+        levels = [_of_system(poller, **names) for poller in polls.pollers]
+    return code_of(levels)
 
 
-def _of_system(poller: SystemPoller, stream: str, consumer: str) -> int:
+def code_of(levels: Iterable[Level | None]) -> int:
+    """None: the consumer was not found in that system. One system that has it is enough."""
+    found = [level for level in levels if level is not None]
+    return exit_code(max(found)) if found else NO_RESPONSE
+
+
+def _of_system(poller: SystemPoller, stream: str, consumer: str) -> Level | None:
     """Prints every match: several accounts may have the same names."""
     state = poller.state
     if state.snapshot is None:
         failed = [each.outcome for each in state.requests.values() if not each.outcome.ok]
         reason = failed[0].detail if failed else "no response"
         sys.stderr.write(f"streamgauge: {poller.system}: {reason}\n")
-        return NO_RESPONSE
+        return None
     found = [r for r in state.snapshot.consumers if (r.stream, r.name) == (stream, consumer)]
     if not found:
         reason = not_found(stream, consumer, state.snapshot.consumers)
         sys.stderr.write(f"streamgauge: {poller.system}: {reason}\n")
-        return NO_RESPONSE
+        return None
     level, facts = Level.OK, Facts.of(state.signals, state.servers, time.time())
     for row in found:
         sys.stdout.write("\n".join(_wrapped(explanation(row, facts))) + "\n")
         level = max(level, level_of(consumer_problems(row, facts)))
-    return exit_code(level)
+    return level
 
 
 def _wrapped(lines: Iterator[str]) -> Iterator[str]:

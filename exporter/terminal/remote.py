@@ -16,7 +16,7 @@ from exporter.sources.transport.credentials import without_secrets
 from streamgauge.serving.settings.loader import read_secret
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
-_LARGEST = 4 * 1024**2
+LARGEST = 4 * 1024**2
 _decode = msgspec.json.Decoder(UnwellReport).decode
 
 
@@ -52,7 +52,7 @@ class RemoteExporter:
                 raise_for_status=True,
             ) as response,
         ):
-            return await response.content.read(_LARGEST)
+            return await _whole(response.content)
 
     async def _login(self) -> aiohttp.BasicAuth | None:
         system = self.system
@@ -63,3 +63,12 @@ class RemoteExporter:
                 system.user, await asyncio.to_thread(read_secret, system.password_file)
             )
         return aiohttp.BasicAuth(system.user, system.password.reveal() if system.password else "")
+
+
+async def _whole(content: aiohttp.StreamReader) -> bytes:
+    body = bytearray()
+    async for chunk in content.iter_any():
+        body += chunk
+        if len(body) > LARGEST:
+            raise aiohttp.ClientPayloadError(f"its report is longer than {LARGEST:,} bytes")
+    return bytes(body)

@@ -9,12 +9,19 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from nats.js.api import ConsumerConfig
 from support.exporter.process import UNREACHABLE, exporting
 from support.nats.servers import NatsOptions, NatsServer, connected
 from support.waiting import until
+
+from exporter.pages.status.report import SystemSummary, UnwellReport
+from exporter.pages.status.unwell import MAX_ROWS, PATH, UnwellRow
+from exporter.terminal import remote
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -93,3 +100,45 @@ async def test_top_without_an_exporter_says_so_and_exits_by_3() -> None:
     assert err.startswith("streamgauge: http://127.0.0.1:1: ")
     code, _, err = await ran("top", "--once", "--url", "127.0.0.1:1")
     assert (code, err) == (3, "streamgauge: --url: is not an address like http://HOST:7778\n")
+
+
+SYSTEM = SystemSummary("nats", "fresh", "fresh, just now", 1, MAX_ROWS)
+# asyncio reads at most this at once: a longer body comes in several pieces.
+ONE_READ = 256 * 1024
+
+
+async def top_of(body: bytes) -> tuple[int, str, str]:
+    """`top --once` beside an exporter whose report this is."""
+
+    async def report(_: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    app = web.Application()
+    app.router.add_get(PATH, report)
+    async with TestServer(app) as exporter:
+        return await ran("top", "--once", "--url", str(exporter.make_url("")))
+
+
+@pytest.mark.parametrize("level", [1, 2])
+async def test_a_report_in_several_pieces_is_read_to_its_end(level: int) -> None:
+    evidence = "x" * (ONE_READ // MAX_ROWS)
+    mild = UnwellRow(1, "consumer", "nats", "A › ORDERS › worker", "stalled", evidence=evidence)
+    last = msgspec.structs.replace(mild, level=level, where="LAST")
+    rows = (*[mild] * (MAX_ROWS - 1), last)
+    body = msgspec.json.encode(UnwellReport("1", 0.0, "", (SYSTEM,), rows))
+    assert len(body) > ONE_READ
+    code, out, err = await top_of(body)
+    assert (code, err) == (level, "")
+    assert "LAST" in out
+
+
+async def test_a_report_without_rows_exits_by_0() -> None:
+    body = msgspec.json.encode(UnwellReport("1", 0.0, "", (SYSTEM,), ()))
+    code, out, _ = await top_of(body)
+    assert (code, out.splitlines()[-1]) == (0, "Nothing is unwell.")
+
+
+async def test_a_report_that_is_too_long_is_named() -> None:
+    code, out, err = await top_of(b" " * (remote.LARGEST + 1))
+    assert (code, out) == (3, "")
+    assert err.endswith(f"its report is longer than {remote.LARGEST:,} bytes\n")

@@ -18,6 +18,7 @@ from exporter.pages.status.problems import Facts
 from exporter.pages.status.report import UnwellReport, unwell_report
 from exporter.pages.status.unwell import MAX_ROWS
 from exporter.signals.results import Signals
+from exporter.terminal.explain import code_of
 from exporter.terminal.explanation import explanation, not_found
 from exporter.terminal.table import rendered
 
@@ -136,6 +137,22 @@ def test_a_consumer_without_a_leader_has_no_numbers() -> None:
     assert lines[1] == "State: no leader."
     assert "Next: nats server report jetstream" in lines
     assert not any(line.startswith("Numbers") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("levels", "code"),
+    [
+        ((None, Level.OK), 0),
+        ((Level.WARNING, None), 1),
+        ((Level.WARNING, Level.CRITICAL), 2),
+        ((None, None), 3),
+        ((), 3),
+    ],
+)
+def test_one_system_that_has_the_consumer_decides(
+    levels: tuple[Level | None, ...], code: int
+) -> None:
+    assert code_of(levels) == code
 
 
 def test_a_name_that_is_not_found_gets_the_nearest_ones() -> None:
