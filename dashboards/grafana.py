@@ -45,7 +45,7 @@ class Naming:
     uid_prefix: str = "sg-"
     tag: str = "streamgauge"
     datasource: str = "default"  # the default data source; `default` is that of Grafana
-    runbooks: str = ""  # address of the runbooks; without it alerts have no link
+    runbooks: str = ""  # address of the runbooks; without it they are pages of the exporter
 
 
 def render(board: Board, naming: Naming) -> Json:
@@ -89,8 +89,8 @@ def _panel(panel: Panel, place: Place, board: Board, naming: Naming) -> Any:
     links = panel_links(panel, board, naming.uid_prefix)
     if isinstance(panel, StateTimeline):
         panel = with_reason(panel)
-    if panel.about_alerts and naming.runbooks:
-        links.append(runbook_link(naming.runbooks))
+    if panel.about_alerts:
+        links.append(runbook_link(naming.runbooks, "${__field.labels.alertname}"))
     envelope = {
         "title": panel.title,
         "description": panel_description(panel),
@@ -153,7 +153,7 @@ def _(panel: Text, envelope: Json, _links: list[Json]) -> Any:
 
 def _table(table: Table, envelope: Json, board: Board, naming: Naming) -> Any:
     defaults = fields.defaults(table, []) | tables.table_defaults()
-    overrides = tables.table_overrides(table, board, naming.uid_prefix)
+    overrides = tables.table_overrides(table, board, naming.uid_prefix, naming.runbooks)
     return g.Table(
         **envelope,
         transformations=tables.transformations(table),
@@ -219,11 +219,13 @@ def _variable(variable: Variable) -> Any:
         label=variable.label,
         query=variable.query,
         dataSource=SOURCE,
-        multi=True,
+        multi=not variable.hidden,
         includeAll=variable.all_values,
         allValue=".+" if variable.all_values else None,
         default="$__all" if variable.all_values else None,
         refresh=g.REFRESH_ON_TIME_RANGE_CHANGE,
+        regex=variable.regex or None,
+        hide=g.HIDE_VARIABLE if variable.hidden else g.SHOW,
         sort=g.SORT_ALPHA_IGNORE_CASE_ASC,
     )
 

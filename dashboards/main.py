@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     add("--datasource", default="default", metavar="NAME",
         help="default data source (default: that of Grafana)")  # fmt: skip
     add("--runbooks", default="", metavar="URL",
-        help="folder of the runbooks, as for the alerts (default: no link to them)")  # fmt: skip
+        help="folder of the runbooks, as for the alerts (default: pages of the exporter)")  # fmt: skip
     add("--set", action="append", default=[], metavar="THRESHOLD=VALUE", dest="assignments",
         help="another value for an alert threshold; repeatable")  # fmt: skip
     return made

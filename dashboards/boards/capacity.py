@@ -12,6 +12,7 @@ from dashboards.panels.model import (
     Board,
     Column,
     Guide,
+    Link,
     Override,
     Panel,
     Query,
@@ -20,8 +21,9 @@ from dashboards.panels.model import (
     Table,
     Target,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH, discard_new
 from exporter import catalog as c
 from exporter.metric import Metric
@@ -32,6 +34,14 @@ _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
 _GROWTH_WINDOW = "6h"
+_LEADS: dict[str, Link] = {
+    "Fullest server, files": Within("File storage used"),
+    "Fullest server, memory": Within("Memory storage of servers"),
+    "Fullest account": Within("Accounts against their limits"),
+    "Fullest stream, discard new": Within("Streams with discard new"),
+    "First full, by forecast": Within("Streams by date"),
+    "Age of the forecast": Target.EXPORTER,
+}
 
 
 def board(limits: Limits) -> Board:
@@ -41,7 +51,7 @@ def board(limits: Limits) -> Board:
         description="What is used, what is reserved, what grows, and when it will be full.",
         variables=VARIABLES,
         rows=(
-            Row("How full is it?", _stats(limits)),
+            Row("How full is it?", leading(_stats(limits), _LEADS)),
             Row("Servers", _servers(limits)),
             Row("Accounts", _accounts(limits)),
             Row("Streams", _streams(limits)),

@@ -18,8 +18,9 @@ from dashboards.panels.model import (
     StateTimeline,
     Text,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import SERVER_PATH
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
@@ -37,6 +38,11 @@ finds a duplicate by its id and its own time.
 
 All servers off by the same amount: check the clock of the exporter first.
 """
+_LEADS = {
+    "Worst certain offset": Within("Offset with its uncertainty"),
+    "Spread between servers": Within("Spread over time"),
+    "Largest uncertainty": Within("Round trip"),
+}
 
 
 def board(limits: Limits) -> Board:
@@ -46,7 +52,7 @@ def board(limits: Limits) -> Board:
         description="Which server's clock is off, and how sure that is.",
         variables=VARIABLES,
         rows=(
-            Row("Are the clocks right?", (*_stats(limits), _what_depends())),
+            Row("Are the clocks right?", (*leading(_stats(limits), _LEADS), _what_depends())),
             Row("Offset", _offsets(limits)),
             Row("What it means", _consequences()),
         ),

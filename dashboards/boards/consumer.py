@@ -7,14 +7,14 @@ from functools import partial
 
 from alerts import thresholds as t
 from dashboards.boards import consumer_configuration, consumer_details
-from dashboards.panels import event_annotations, variables
+from dashboards.panels import conditions, event_annotations, variables
 from dashboards.panels.colours import (
     BAD,
     INFO,
     LAG_MAPPING,
     OK,
     PAUSED,
-    VERDICT_MAPPING,
+    STATE_MAPPING,
     WARN,
     MappedValue,
     ValueMapping,
@@ -33,8 +33,9 @@ from dashboards.panels.model import (
     Target,
     Text,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import CONSUMER_OF_STREAM as NAME
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
@@ -47,23 +48,40 @@ VARIABLES = (
     variables.ONE_CONSUMER,
 )
 _q = variables.scope_of(*VARIABLES)
+_ROWS = 15  # in a state timeline
 _stat = partial(tile, legend=NAME)
 
 _HOW_TO_READ = """\
 The verdict is the first of these that is true:
 
 1. **no leader**: bring its servers back
-2. **paused**: an operator paused it
-3. **losing messages**: retention overtakes it; see *Will it lose messages?*
-4. **ack-pending full**: max_ack_pending messages are unacknowledged; see *What blocks it?*
-5. **stalled**: workers wait and the server delivers nothing; see *Do workers pull?*
-6. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
-7. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
-8. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
-9. **falling behind**: its backlog grows; see *Does it keep up?*
+2. **losing messages**: retention overtakes it; see *Will it lose messages?*
+3. **ack-pending full**: max_ack_pending messages are unacknowledged; see *What blocks it?*
+4. **stalled**: workers wait and the server delivers nothing; see *Do workers pull?*
+5. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
+6. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
+7. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
+8. **falling behind**: its backlog grows; see *Does it keep up?*
+9. **critical**, **has warnings**: another condition or alert; see *Conditions*
 10. **busy with long jobs**: workers extend ack_wait; nothing to do
-11. **idle**, then **ok**
+11. **paused**, **idle**, **ok**
 """
+_LEADS = {
+    "Lag": Within("Lag over time"),
+    "Pending": Within("Pending and unacked"),
+    "Unacked of limit": Within("Pending and unacked"),
+    "No delivery for": Within("Time without delivery"),
+    "Floor unmoved for": Within("Ack floor unmoved"),
+    "Drained in": Within("In against out"),
+    "Redelivery": Within("Redelivery ratio"),
+    "Blocking message": Within("Position in the stream"),
+    "Lag is": Within("Lag over time"),
+    "Unread expires in": Within("Unread messages expire in"),
+    "Pulls waiting": Within("Waiting pull requests"),
+    "Last delivery": Within("Deliveries and redeliveries"),
+    "Last ack": Within("In against out"),
+    "Dead letters": Within("Abandoned messages"),
+}
 
 
 def board(limits: Limits) -> Board:
@@ -73,7 +91,16 @@ def board(limits: Limits) -> Board:
         description="One consumer: its verdict and the causes.",
         variables=VARIABLES,
         rows=(
-            Row("Verdict", (_how_to_read(), _verdict(), _verdict_over_time(), *_stats(limits))),
+            Row(
+                "Verdict",
+                (
+                    _how_to_read(),
+                    _verdict(),
+                    _verdict_over_time(),
+                    _conditions(),
+                    *leading(_stats(limits), _LEADS),
+                ),
+            ),
             Row("Does it keep up?", _keeping_up()),
             Row("What blocks it?", _blocked(limits)),
             Row("Are messages redelivered?", consumer_details.redelivery(_q, limits)),
@@ -103,13 +130,14 @@ def _verdict() -> Stat:
     return Stat(
         title="Verdict",
         guide=Guide(
-            "The first verdict that is true, in the order of the text at the left.",
+            "The first verdict that is true, in the order of the text at the left. It is never ok while "
+            "a condition or a ticket holds.",
             "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
             "Go to the row that the text lists for this verdict.",
         ),
-        queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
+        queries=(Query(conditions.state(_q), NAME),),
         unit="none",
-        mapping=VERDICT_MAPPING,
+        mapping=STATE_MAPPING,
         width=5,
         height=9,
         background=True,
@@ -125,10 +153,27 @@ def _verdict_over_time() -> StateTimeline:
             "A verdict that lasts. One that alternates with ok: a value close to its limit.",
             "Find what else changed at the left end of the bar: deployments, elections.",
         ),
-        queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
-        mapping=VERDICT_MAPPING,
+        queries=(Query(conditions.state(_q), NAME),),
+        mapping=STATE_MAPPING,
         width=9,
         height=9,
+    )
+
+
+def _conditions() -> StateTimeline:
+    start = c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
+    return StateTimeline(
+        title="Conditions",
+        guide=Guide(
+            "Everything that was wrong with it in the shown time, each by itself.",
+            "A bar that reaches the right end: it holds now. Many short ones: it comes and goes.",
+            "The runbook of its alert says what to do; the rows below have the numbers.",
+        ),
+        queries=(Query(_q.lasted_longest(start, _ROWS), f"{{{{condition}}}} {NAME}"),),
+        mapping=ValueMapping((MappedValue(1, "holds", WARN),)),
+        no_value="none",
+        width=24,
+        height=5,
     )
 
 

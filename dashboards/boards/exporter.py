@@ -31,8 +31,9 @@ from dashboards.panels.model import (
     StateTimeline,
     Table,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.queries import own_targets
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
@@ -42,6 +43,15 @@ _q = variables.scope_of(*VARIABLES)
 _third = partial(tile, width=8)  # three in a line
 _INSTANCE = "{{job}} {{instance}}"
 _OF_SYSTEM = "{{system}} {{instance}}"
+_LEADS = {
+    "Exporters up": Within("Complete polls over time"),
+    "Complete polls": Within("Complete polls over time"),
+    "Age of the data": Within("Age of the served data"),
+    "Failing requests": Within("Requests"),
+    "Poll errors": Within("Errors by reason"),
+    "Series dropped": Within("Series dropped over time"),
+    "Series served": Within("Series of each system"),
+}
 
 
 def board(limits: Limits) -> Board:
@@ -51,7 +61,7 @@ def board(limits: Limits) -> Board:
         description="Is the data of the boards complete and fresh?",
         variables=VARIABLES,
         rows=(
-            Row("Is the data complete?", _stats(limits)),
+            Row("Is the data complete?", leading(_stats(limits), _LEADS)),
             Row("Polls", _polls(limits)),
             Row("Requests", _requests()),
             Row("Events", _events()),

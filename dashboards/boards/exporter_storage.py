@@ -7,8 +7,8 @@ from functools import partial
 from alerts import thresholds as t
 from dashboards.panels.colours import YES_IS_GOOD, plain, rising
 from dashboards.panels.limits import Limits
-from dashboards.panels.model import Guide, Panel, Query, StateTimeline, TimeSeries
-from dashboards.panels.tiles import tile
+from dashboards.panels.model import Guide, Panel, Query, StateTimeline, TimeSeries, Within
+from dashboards.panels.tiles import leading, tile
 from dashboards.queries import Scope
 from exporter import catalog as c
 
@@ -16,9 +16,18 @@ _NO_ARCHIVE = "run streamgauge archive, and scrape it"
 _NO_ROLLUPS = "run streamgauge rollup; set forecasts in the exporter"
 _count = partial(tile, steps=plain(), width=8, no_value="no archive")
 _graph = partial(TimeSeries, width=8, no_value=_NO_ARCHIVE)
+_LEADS = {
+    "Series known": Within("Samples into the archive"),
+    "Last compaction": Within("Size of the WAL"),
+    "Quarantined": Within("Samples not stored"),
+}
 
 
 def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
+    return leading(_archive(q, limits), _LEADS)
+
+
+def _archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         _graph(
             title="Requests to the archive",

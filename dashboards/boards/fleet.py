@@ -25,6 +25,7 @@ from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
     Board,
     Guide,
+    Link,
     Panel,
     Query,
     Row,
@@ -34,17 +35,25 @@ from dashboards.panels.model import (
     TimeSeries,
     Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.EXPORTER)
 _q = variables.scope_of(*VARIABLES)
 _problem = partial(tile, background=True)
 _FEW = 10  # series in a graph
 _ROWS = 15  # rows in a state timeline
 _SEE_EXPORTER = "Open the board Exporter and pipeline: it lists failed requests by reason."
+_LEADS: dict[str, Link] = {
+    "All streams": Within("Streams"),
+    "All consumers": Within("Consumers"),
+    "Publish rate": Within("Publish rate of the busiest streams"),
+    "Delivery rate": Within("Delivery rate of the busiest consumers"),
+    "Messages stored": Within("Streams"),
+    "Bytes stored": Target.CAPACITY,
+}
 
 
 def board(limits: Limits) -> Board:
@@ -56,7 +65,7 @@ def board(limits: Limits) -> Board:
         rows=(
             Row("Is it broken?", (*_problems(limits), fleet_tables.conditions(_q))),
             Row("Alerts", (_alert_history(),)),
-            Row("Totals", _sizes()),
+            Row("Totals", leading(_sizes(), _LEADS)),
             Row("Consumers", (*_consumers(limits), fleet_tables.consumers(_q, limits))),
             Row("Streams", (*_streams(), fleet_tables.streams(_q, limits))),
             Row("Servers", fleet_servers.servers(_q, limits)),

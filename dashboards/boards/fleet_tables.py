@@ -10,53 +10,63 @@ from dashboards.panels import fullness
 from dashboards.panels.colours import (
     ANY,
     HEALTH_MAPPING,
+    STATE_MAPPING,
     UP_MAPPING,
-    VERDICT_MAPPING,
     rising,
+)
+from dashboards.panels.conditions import (
+    LEVEL_MAPPING,
+    consumer_level,
+    gravest,
+    runbooks,
+    state,
 )
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Column, Guide, Table, Target
-from dashboards.panels.variables import discard_new, discard_old, unwell
+from dashboards.panels.variables import discard_new, discard_old
 from dashboards.queries import Scope
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
 _ROWS = 100
-_NEWEST = 50
+_GRAVEST = 50
 _MILLISECONDS = 1000
-# Far above any lag: unwell consumers come before those that only lag.
-_UNWELL_FIRST = 1e12
+# Any lag: unwell consumers come before those that only lag.
+_FAR_ABOVE = 10**12
 
 
 def conditions(scope: Scope) -> Table:
-    starts = (
-        c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS,
-        c.STREAM_CONDITION_START_TIMESTAMP_SECONDS,
-        c.SERVER_CONDITION_START_TIMESTAMP_SECONDS,
-    )
-    consumers, streams, servers = (scope.least(start) for start in starts)
-    newest = consumers.or_(streams).or_(servers).top(_NEWEST)
+    level, since = gravest(scope, _GRAVEST)
     return Table(
         title="What is wrong",
         guide=Guide(
             "Every condition of a consumer, a stream or a server that is true now, and since when; "
-            f"the {_NEWEST} newest.",
-            "Any line but busy with long jobs.",
-            "Open the consumer or the stream; for a server see the row Servers.",
+            f"at most {_GRAVEST}, the gravest first, then the oldest. The level is the severity of "
+            "its alert; owners may have set another.",
+            "Any line but a note.",
+            "Open the runbook, or the board of the consumer, the stream or the server.",
         ),
-        identity=("condition", "stream", "consumer", "server", "account", "system"),
-        columns=(Column("Since", newest * _MILLISECONDS, "dateTimeFromNow"),),
-        sort_by="Since",
-        links=(Target.CONSUMER, Target.STREAM),
+        identity=("condition", "runbook", "stream", "consumer", "server", "account", "system"),
+        columns=(
+            Column("Level", level, "none", mapping=LEVEL_MAPPING),
+            Column("Since", since * _MILLISECONDS, "dateTimeFromNow"),
+        ),
+        sort_by="Level",
+        links=(Target.CONSUMER, Target.STREAM, Target.SERVERS),
+        runbooks=runbooks(),
         no_value="nothing",
         height=8,
     )
 
 
 def _selected(scope: Scope) -> Expression:
-    """The consumers of the table: first the unwell ones, then those that lag most."""
+    """The consumers of the table: first the unwell ones, the gravest first, then those that lag most."""
     lag = scope.now(external_metrics.LAG_OF_WORST)
-    return (unwell(scope) + _UNWELL_FIRST).or_(lag).top(_ROWS)
+    return (consumer_level(scope) * _FAR_ABOVE).or_(lag).top(_ROWS)
+
+
+def _level_or_ok(scope: Scope) -> Expression:
+    return consumer_level(scope).or_(0 * scope.now(c.CONSUMER_UP))
 
 
 def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:
@@ -69,14 +79,14 @@ def consumers(scope: Scope, limits: Limits) -> Table:
     return Table(
         title="Consumers",
         guide=Guide(
-            f"At most {_ROWS} consumers: those with a condition, the longest first, then those that lag most.",
+            f"At most {_ROWS} consumers: those with a condition, then those that lag most; the gravest first.",
             "A verdict in red or orange; lost messages; abandoned messages.",
             "Click the name of the consumer: its board shows the cause.",
         ),
         identity=c.CONSUMER,
         columns=_only_of(
             need,
-            Column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_MAPPING),
+            Column("Verdict", state(scope), "none", mapping=STATE_MAPPING),
             Column("Lag", scope.now(c.CONSUMER_LAG_SECONDS), "s"),
             Column("Pending", scope.now(c.CONSUMER_NUM_PENDING)),
             Column(
@@ -107,8 +117,9 @@ def consumers(scope: Scope, limits: Limits) -> Table:
                 "s",
                 steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
             ),
+            Column("Level", _level_or_ok(scope), "none", mapping=LEVEL_MAPPING),
         ),
-        sort_by="Verdict",
+        sort_by="Level",
         links=(Target.CONSUMER, Target.STREAM),
         height=12,
     )

@@ -30,8 +30,9 @@ from dashboards.panels.model import (
     Target,
     Text,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import STREAM_PATH
 from exporter import catalog as c
 from streamgauge.promql.selectors import Regex
@@ -53,6 +54,13 @@ With the publish-ack tap on, duplicates are **exact** and rejections are counted
 Without it duplicates are an **upper bound**, which rejections raise too.
 With the account source, received is unknown, and these panels are empty.
 """
+_LEADS = {
+    "Received": Within("Received against stored"),
+    "Stored": Within("Received against stored"),
+    "Not stored": Within("Not stored, by stream"),
+    "Duplicates": Within("Duplicates, by stream"),
+    "Rejections": Within("Rejections by code"),
+}
 
 
 def board(limits: Limits) -> Board:
@@ -62,7 +70,7 @@ def board(limits: Limits) -> Board:
         description="Publishes: received, stored, duplicates and rejections.",
         variables=VARIABLES,
         rows=(
-            Row("Is everything stored?", (*_stats(limits), _what_is_counted())),
+            Row("Is everything stored?", (*leading(_stats(limits), _LEADS), _what_is_counted())),
             Row("Received, stored, rejected", _rates(limits)),
             Row("Silent streams", (_last_publish(),)),
             Row("Duplicate window", _window(limits)),

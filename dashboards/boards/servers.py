@@ -19,7 +19,7 @@ from dashboards.panels.model import (
     TimeSeries,
     Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import SERVER_PATH
 from exporter import catalog as c
 from exporter.metric import Metric
@@ -30,6 +30,13 @@ _q = variables.scope_of(*VARIABLES)
 _stat = partial(tile, width=8)
 _ACCOUNT_PATH = "{{account}} on {{server}} ({{system}})"
 _FEW = 10
+_LEADS = {
+    "Servers down": Within("Servers"),
+    "Client connections": Within("Connections"),
+    "All subscriptions": Within("Subscriptions"),
+    "Messages received": Within("Messages in"),
+    "Messages sent": Within("Messages out"),
+}
 
 
 def board(limits: Limits) -> Board:
@@ -39,7 +46,7 @@ def board(limits: Limits) -> Board:
         description="Connections, traffic and load of each NATS server, JetStream or not.",
         variables=VARIABLES,
         rows=(
-            Row("Now", (*_stats(), _table())),
+            Row("Now", (*leading(_stats(), _LEADS), _table())),
             Row("Clients", _clients()),
             Row("Traffic", _traffic()),
             Row("Process", _process()),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from dashboards.boards import stream_details
-from dashboards.panels import event_annotations, fullness, variables
-from dashboards.panels.colours import ANY, BAD, INFO, VERDICT_MAPPING, WARN, plain, rising
+from dashboards.panels import conditions, event_annotations, fullness, variables
+from dashboards.panels.colours import ANY, BAD, INFO, STATE_MAPPING, WARN, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
     Board,
     Guide,
+    Link,
     Override,
     Panel,
     Query,
@@ -19,13 +20,13 @@ from dashboards.panels.model import (
     StateTimeline,
     Target,
     TimeSeries,
+    Within,
 )
-from dashboards.panels.tiles import tile
+from dashboards.panels.tiles import leading, tile
 from dashboards.panels.variables import (
     CONSUMER_OF_STREAM,
     discard_new,
     discard_old,
-    unhealthy_longest,
 )
 from dashboards.queries import RATE_WINDOW
 from exporter import catalog as c
@@ -38,6 +39,22 @@ _FEW = 10
 _NAME = "{{stream}}"
 _stat = partial(tile, legend=_NAME)
 _WEEK_AHEAD = {"horizon": "7d", "quantile": "0.5"}
+_LEADS: dict[str, Link] = {
+    "Leader": Within("Leader over time"),
+    "Messages": Within("Messages over time"),
+    "Size": Within("Size over time"),
+    "Full, discard new": Target.CAPACITY,
+    "Full, discard old": Within("Lag per consumer"),
+    "Last publish": Target.PUBLISH,
+    "Replicas offline": Within("Replicas online"),
+    "Damaged": Within("Events of the stream"),
+    "Oldest message": Within("Lag per consumer"),
+    "Consumers": Within("Pending per consumer"),
+    "Ephemeral consumers": Within("Pending per consumer"),
+    "Subjects": Within("Settings"),
+    "Deleted messages": Within("Settings"),
+    "Duplicate window": Target.PUBLISH,
+}
 
 
 def board(limits: Limits) -> Board:
@@ -47,7 +64,7 @@ def board(limits: Limits) -> Board:
         description="One stream: contents, flow, consumers, replicas, sources.",
         variables=VARIABLES,
         rows=(
-            Row("Now", _stats(limits)),
+            Row("Now", leading(_stats(limits), _LEADS)),
             Row("Flow", _flow()),
             Row("Consumers", _consumers()),
             Row("What happened to it?", stream_details.events(_q)),
@@ -272,12 +289,13 @@ def _consumers() -> tuple[Panel, ...]:
         StateTimeline(
             title="Verdict per consumer",
             guide=Guide(
-                "Verdict of each consumer; at most 15, the longest unhealthy first.",
+                "Verdict of each consumer, or that a condition or ticket holds; at most 15, the "
+                "longest unhealthy first.",
                 "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
                 "Click a bar and open the consumer.",
             ),
-            queries=(Query(unhealthy_longest(_q, 15), CONSUMER_OF_STREAM),),
-            mapping=VERDICT_MAPPING,
+            queries=(Query(conditions.unhealthy_longest(_q, 15), CONSUMER_OF_STREAM),),
+            mapping=STATE_MAPPING,
             width=8,
             links=(Target.CONSUMER,),
         ),

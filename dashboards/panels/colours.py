@@ -75,8 +75,14 @@ def _verdict_colour(verdict: str) -> str:
     return good.get(verdict) or (BAD if verdict in severe else WARN)
 
 
-VERDICT_MAPPING = ValueMapping(
-    tuple(MappedValue(value, text, _verdict_colour(text)) for value, text in enumerate(VERDICTS))
+# States of a consumer whose verdict finds no fault, and for which a ticket or a page may fire.
+WARNED, CRITICAL = len(VERDICTS), len(VERDICTS) + 1
+STATE_MAPPING = ValueMapping(
+    (
+        *(MappedValue(v, text, _verdict_colour(text)) for v, text in enumerate(VERDICTS)),
+        MappedValue(WARNED, "has warnings", WARN),
+        MappedValue(CRITICAL, "critical", BAD),
+    )
 )
 # The unhealthy verdicts: from the first to just before the second.
 UNHEALTHY = (VERDICTS.index("falling behind"), VERDICTS.index("busy with long jobs"))

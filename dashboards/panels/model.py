@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypedDict
@@ -53,6 +54,7 @@ class Target(Enum):
 
 
 _FILLED = {
+    "servers": ("server",),
     "stream": ("account", "stream"),
     "consumer": ("account", "stream", "consumer"),
     "publish": ("account", "stream"),
@@ -176,6 +178,7 @@ class Table(Panel):
     sort_by: str
     ascending: bool = False
     links: tuple[Target, ...] = ()
+    runbooks: Mapping[str, str] = field(default_factory=dict)  # by the values of a label `runbook`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +202,8 @@ class Variable:
     label: str
     query: str
     all_values: bool = True  # False: begins with the first value, for boards about one thing
+    regex: str = ""  # takes the value out of a series
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

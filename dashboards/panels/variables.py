@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dashboards.panels.colours import UNHEALTHY
 from dashboards.panels.model import Variable
-from dashboards.queries import Scope, summed_over_range
+from dashboards.queries import Scope, variable_matcher
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql import functions
+from streamgauge.promql.aggregations import Call
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.selectors import Not, select_any
+from streamgauge.promql.selectors import Not, Selector, select_any
 
 # One series that is always present, of each program that serves our metrics.
 _SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
@@ -28,6 +28,22 @@ def _values(label: str, metric: Metric, *scoped_by: str) -> str:
     return f"label_values({Scope(scoped_by).selector(metric)}, {label})"
 
 
+def _exporter_address() -> Expression:
+    """As a label `page`, the address of each exporter for a browser: as the links of alerts make it."""
+    exporters = Selector(catalog.WEB_INFO, (variable_matcher("job"),), by_target=True)
+    each = exporters.max_by("external_url", "scheme", "instance")
+    scraped = Call("label_join", each, after=("page", "://", "scheme", "instance"), added=("page",))
+    return functions.copy_label(scraped, "external_url", "page", "(.+)")
+
+
+EXPORTER = Variable(
+    "exporter",
+    "Exporter",
+    f"query_result({_exporter_address()})",
+    all_values=False,
+    regex='/page="([^"]+)"/',
+    hidden=True,
+)
 SYSTEM = Variable("system", "System", _values("system", catalog.UP))
 ACCOUNT = Variable("account", "Account", _values("account", catalog.STREAM_UP, "system"))
 SERVER = Variable("server", "Server", _values("server", catalog.SERVER_UP, "system"))
@@ -45,7 +61,7 @@ ONE_CONSUMER = Variable(
 
 def scope_of(*variables: Variable) -> Scope:
     """Every selector has the job without a variable of the scope."""
-    return Scope(tuple(each.name for each in variables if each is not JOB))
+    return Scope(tuple(each.name for each in variables if each not in (JOB, EXPORTER)))
 
 
 def discard_new(scope: Scope) -> Expression:
@@ -58,23 +74,11 @@ def discard_old(scope: Scope) -> Expression:
     return scope.info(catalog.STREAM_INFO, discard="old")
 
 
-def unhealthy_longest(scope: Scope, count: int) -> Expression:
-    """Verdicts of the consumers that were unhealthy longest in the shown time."""
-    verdict = scope.now(catalog.CONSUMER_VERDICT)
-    return verdict.where(summed_over_range(is_unhealthy(verdict)).top(count))
-
-
 def unwell(scope: Scope) -> Expression:
     """For how long consumers have had a condition, other than busy with long jobs."""
     start = catalog.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
     began = scope.selector(start, {"condition": NOT_LONG_JOBS}).min_by(*catalog.CONSUMER)
     return functions.since(began)
-
-
-def is_unhealthy(verdict: Expression) -> Expression:
-    """1 or 0 for every consumer."""
-    first, end = UNHEALTHY
-    return verdict.is_at_least(first) - verdict.is_at_least(end)
 
 
 # Names of series: with its system where a board shows many. The name comes first: a legend cuts the end.

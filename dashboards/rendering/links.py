@@ -16,6 +16,7 @@ _TITLES = {
     Target.CONSUMER: "Why is ${%s} stuck?",
     Target.PUBLISH: "Publishing into ${%s}",
     Target.CAPACITY: "Capacity and forecast",
+    Target.SERVERS: "Server ${%s}",
     Target.CLOCKS: "Clocks",
     Target.EXPORTER: "Exporter and pipeline",
 }
@@ -47,10 +48,10 @@ def _inner_link(link: Within, board: Board, prefix: str) -> dict[str, Any]:
     return {"title": link.title, "url": url, "targetBlank": False}
 
 
-def runbook_link(address: str) -> dict[str, Any]:
-    """To the runbook of the alert."""
-    url = f"{address.rstrip('/')}/${{__field.labels.alertname}}.md"
-    return {"title": "Runbook of ${__field.labels.alertname}", "url": url, "targetBlank": True}
+def runbook_link(address: str, name: str) -> dict[str, Any]:
+    """`address`: of the folder of the runbooks; without it they are pages of the exporter."""
+    page = f"{address.rstrip('/')}/{name}.md" if address else f"${{exporter}}/docs/runbooks/{name}"
+    return {"title": f"Runbook of {name}", "url": page, "targetBlank": True}
 
 
 def row_link(target: Target, table: Table, board: Board, prefix: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _BOARD = (
     "templating", "time", "timezone", "title", "uid",
 )  # fmt: skip
 _PANEL = (
-    "datasource", "description", "fieldConfig", "gridPos", "id", "options", "targets", "title",
+    "datasource", "description", "fieldConfig", "gridPos", "id", "interval", "options", "targets", "title",
     "transformations", "type",
 )  # fmt: skip
 # Keys that grafanalib adds for Grafana 6 and older.
@@ -87,11 +87,11 @@ def _variable(raw: Json) -> Json:
     if raw["type"] == "datasource":
         return variable | {"query": raw["query"], "regex": ""}
     query = {
-        "qryType": 1,
+        "qryType": 3 if raw["query"].startswith("query_result(") else 1,
         "query": raw["query"],
         "refId": "PrometheusVariableQueryEditor-VariableQuery",
     }
-    return variable | {"definition": raw["query"], "query": query, "regex": ""}
+    return variable | {"definition": raw["query"], "query": query, "regex": raw["regex"] or ""}
 
 
 def _current(raw: Json) -> Json:

@@ -46,6 +46,10 @@ shows nothing. The variable *Data source* selects the data source; no file names
 - **Zero is not "no data".** A count of problems is 0 only while data arrives: without the exporter, or
   without our rules in Prometheus, the tile shows it. A tile shows the present value, never the last value
   of a series that has ended, in any time range.
+- **A consumer is "ok" only where nothing is wrong**: where its verdict finds no fault and a condition holds or
+  an alert fires, boards show *has warnings* or *critical*.
+- **Runbooks open from the table *What is wrong* and from the alerts.** They are pages of the exporter, at
+  `web.external_url`, else at the scraped address; `--runbooks` names another folder.
 - **Nothing counts twice.** Queries fold two exporter replicas on one system before they sum. The board
   *Exporter and pipeline* shows them apart.
 - **Graphs of the worst ten** select them once for the shown range, so that a line does not vanish where it

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dashboards.panels.colours import plain
 from dashboards.panels.model import Board, Column, Table
 from dashboards.rendering.fields import Json, mappings, thresholds
-from dashboards.rendering.links import column_title, row_link
+from dashboards.rendering.links import column_title, row_link, runbook_link
 
 # Least widths in pixels. Grafana takes 150 for a column without one, and hides the last columns.
 _HEADER_LETTER = 7.3
@@ -17,7 +17,8 @@ _HEADER_ICONS = 40  # sort and filter
 _NARROWEST = 72
 _BAR = 120
 _MAPPED_LETTER = 7.5
-_LABEL_WIDTHS = {"stream": 120, "consumer": 120, "server": 110, "condition": 160}
+_LABEL_WIDTHS = {"stream": 120, "consumer": 120, "server": 110, "condition": 160, "runbook": 220}
+_EVERY_ALERT = "JetStream"  # the names of all our alerts begin so
 # The names that decide come first; these are the same in most rows.
 _LAST = ("account", "system")
 
@@ -81,10 +82,11 @@ def table_options(table: Table) -> Json:
     }
 
 
-def table_overrides(table: Table, board: Board, prefix: str) -> list[Json]:
+def table_overrides(table: Table, board: Board, prefix: str, runbooks: str) -> list[Json]:
     columns = [_override(c.title, _column_properties(c)) for c in table.columns if c.title]
     labels = [_override(column_title(name), _label_properties(name)) for name in _labels(table)]
-    return [*columns, *labels, *_linked(table, board, prefix)]
+    named = [_override(column_title("runbook"), _runbook_properties(table.runbooks, runbooks))]
+    return [*columns, *labels, *_linked(table, board, prefix), *(named if table.runbooks else ())]
 
 
 def _linked(table: Table, board: Board, prefix: str) -> Iterator[Json]:
@@ -115,6 +117,13 @@ def _column_properties(column: Column) -> Iterator[Json]:
 def _label_properties(label: str) -> Iterator[Json]:
     header = _header_width(column_title(label))
     yield _property("custom.minWidth", max(header, _LABEL_WIDTHS.get(label, _NARROWEST)))
+
+
+def _runbook_properties(names: Mapping[str, str], address: str) -> Iterator[Json]:
+    """Shows the name without what all names begin with, and links to the runbook."""
+    texts = {value: {"text": name.removeprefix(_EVERY_ALERT)} for value, name in names.items()}
+    yield _property("mappings", [{"type": "value", "options": texts}])
+    yield _property("links", [runbook_link(address, _EVERY_ALERT + "${__value.text}")])
 
 
 def _least_width(column: Column) -> int:

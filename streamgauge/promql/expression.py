@@ -111,6 +111,9 @@ class Expression:
     def __truediv__(self, other: Operand) -> Expression:
         return operators.Arithmetic("/", self, as_expression(other))
 
+    def __mod__(self, other: Operand) -> Expression:
+        return operators.Arithmetic("%", self, as_expression(other))
+
     def __add__(self, other: Operand) -> Expression:
         return operators.Arithmetic("+", self, as_expression(other))
 

@@ -18,11 +18,13 @@ def with_label(inner: Expression, label: str, value: str) -> Expression:
     return Call("label_replace", inner, after=(label, value, "", ""), added=(label,))
 
 
-def copy_label(inner: Expression, old: str, new: str, pattern: str = "(.*)") -> Expression:
+def copy_label(
+    inner: Expression, old: str, new: str, pattern: str = "(.*)", value: str = "$1"
+) -> Expression:
     """One more label, with the value of another."""
     if old not in inner.labels:
         raise ExpressionError(f"{old}: there is no such label to rename")
-    return Call("label_replace", inner, after=(new, "$1", old, pattern), added=(new,))
+    return Call("label_replace", inner, after=(new, value, old, pattern), added=(new,))
 
 
 def rename_label(inner: Expression, old: str, new: str) -> Expression:
@@ -39,6 +41,10 @@ def histogram_quantile(quantile: float, buckets: Expression) -> Expression:
 
 def rounded(inner: Expression) -> Expression:
     return Call("round", inner)
+
+
+def rounded_up(inner: Expression) -> Expression:
+    return Call("ceil", inner)
 
 
 def growth_with_first_event(

@@ -20,7 +20,7 @@ from streamgauge.promql.expression import (
 )
 from streamgauge.promql.literals import label_list
 
-_ARITHMETIC = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
+_ARITHMETIC = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-import yaml
-from support.grafana.promql import filled
+from support.promtool.board_queries import failures, found_promtool, query
 
 from dashboards.queries import SELDOM_REQUEST
 from exporter.sources.subsz.reader import REQUEST
-from streamgauge.demo.processes.program_cache import ProgramMissingError
-from streamgauge.demo.processes.programs import prometheus
 
-BOARDS: Final = Path("dashboards/generated")
 WHO: Final = 'job="j",instance="i",system="s"'
 STREAM: Final = f'{WHO},account="A",stream="CARTS"'
 CONSUMER: Final = f'{STREAM},consumer="c"'
@@ -64,42 +57,7 @@ RATIOS: Final = [
 
 @pytest.fixture(scope="module")
 def promtool() -> Path:
-    found = prometheus()
-    if found is None:
-        raise ProgramMissingError("promtool: not available")
-    return found.promtool
-
-
-def query(board: str, title: str, number: int) -> str:
-    """As Grafana sends it; `@ end()` is that of a range, which promtool does not have."""
-    document = json.loads((BOARDS / f"{board}.json").read_text())
-    inside = [each for row in document["panels"] for each in (row, *row.get("panels", ()))]
-    (panel,) = (each for each in inside if each["title"] == title)
-    return filled(panel["targets"][number]["expr"]).replace(" @ end()", "")
-
-
-def failures(
-    promtool: Path,
-    folder: Path,
-    cases: list[tuple[str, str, float | None]],
-    given: Mapping[str, str] = SERIES,
-) -> str:
-    expected: list[dict[str, Any]] = [
-        {
-            "expr": f"round(sum({expr}), 0.001)",
-            "eval_time": at,
-            "exp_samples": [] if value is None else [{"labels": "{}", "value": round(value, 3)}],
-        }
-        for expr, at, value in cases
-    ]
-    series = [{"series": name, "values": values} for name, values in given.items()]
-    test = {"interval": "15s", "input_series": series, "promql_expr_test": expected}
-    file = folder / "boards.yml"
-    file.write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}))
-    run = subprocess.run(
-        [str(promtool), "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
-    return "" if run.returncode == 0 else run.stdout + run.stderr
+    return found_promtool()
 
 
 def test_the_request_has_the_name_that_the_exporter_gives_it() -> None:
@@ -113,7 +71,7 @@ def test_a_ratio_is_shown_only_where_both_sides_cover_the_window(
     expr = query(board, title, number)
     known = [(expr, at, value) for at in (BEFORE, GAP_INSIDE, LATER)]
     unknown = [(expr, at, None) for at in (FROZEN, ABSENT, JUST_BACK, GAP_AT_THE_START)]
-    assert failures(promtool, tmp_path, [*known, *unknown]) == ""
+    assert failures(promtool, tmp_path, [*known, *unknown], SERIES) == ""
 
 
 @pytest.mark.parametrize(("tap", "value"), [("1", 0.0), ("0", None)])
@@ -131,4 +89,4 @@ def test_a_failed_request_is_not_a_complete_poll(
 ) -> None:
     expr = query(board, "Complete polls", 0)
     cases = [(expr, BEFORE, 1.0), (expr, FROZEN, 0.0), (expr, LATER, 1.0)]
-    assert failures(promtool, tmp_path, cases) == ""
+    assert failures(promtool, tmp_path, cases, SERIES) == ""

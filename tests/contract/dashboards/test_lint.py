@@ -41,7 +41,8 @@ def test_an_exclusion_of_panels_names_panels_that_need_it() -> None:
     for rule, exclusion in EXCLUSIONS.items():
         found = [fault for board in BOARDS.values() for fault in faults(rule, board, UNITS, None)]
         for entry in exclusion.get("entries", ()):
-            assert any(fault.startswith(f"{entry['panel']}:") for fault in found), entry
+            at = entry.get("panel")
+            assert any(at in (None, fault.partition(":")[0]) for fault in found), entry
 
 
 def _broken(change: str) -> Json:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from support.grafana.boards import BOARDS, Json, panels
+from support.grafana.boards import BOARDS, ROOT, Json, panels
 from support.grafana.letters import text_width
 
 from dashboards.panels.colours import UNKNOWN
@@ -217,12 +217,53 @@ def test_the_fleet_begins_with_what_is_wrong() -> None:
     assert "What is wrong" in [panel["title"] for panel in shown]
 
 
-def test_every_headline_of_the_fleet_leads_somewhere() -> None:
-    headlines = [panel for panel in panels(BOARDS["sg-fleet"]) if panel["gridPos"]["y"] < 7]
-    dead_ends = [
-        panel["title"]
-        for panel in headlines
-        if panel["type"] == "stat" and not panel["fieldConfig"]["defaults"]["links"]
-    ]
-    assert dead_ends == []
-    assert headlines
+# What they are about is in the log of the exporter.
+NO_LINK: Final = {"sg-exporter: Config loaded", "sg-exporter: Last reload"}
+
+
+def test_every_tile_leads_somewhere() -> None:
+    tiles = of_type("stat")
+    dead_ends = {place for place, tile in tiles if not tile["fieldConfig"]["defaults"]["links"]}
+    assert dead_ends == NO_LINK
+
+
+def test_what_is_wrong_leads_to_runbooks_and_boards_and_begins_with_the_gravest() -> None:
+    (table,) = (panel for place, panel in of_type("table") if place == "sg-fleet: What is wrong")
+    links = {
+        override["matcher"]["options"]: each["value"][0]["url"].partition("?")[0]
+        for override in table["fieldConfig"]["overrides"]
+        for each in override["properties"]
+        if each["id"] == "links"
+    }
+    assert links == {
+        "Consumer": "/d/sg-consumer",
+        "Stream": "/d/sg-stream",
+        "Server": "/d/sg-servers",
+        "Runbook": "${exporter}/docs/runbooks/JetStream${__value.text}",
+    }
+    assert table["options"]["sortBy"] == [{"displayName": "Level", "desc": True}]
+
+
+def runbooks() -> set[str]:
+    """That the table of conditions links to."""
+    (table,) = (panel for place, panel in of_type("table") if place == "sg-fleet: What is wrong")
+    return {
+        "JetStream" + state["text"]
+        for override in table["fieldConfig"]["overrides"]
+        if override["matcher"]["options"] == "Runbook"
+        for each in override["properties"]
+        if each["id"] == "mappings"
+        for state in each["value"][0]["options"].values()
+    }
+
+
+def test_every_runbook_of_the_table_exists() -> None:
+    known = {path.stem for path in (ROOT / "docs/runbooks").glob("*.md")}
+    assert runbooks() - known == set()
+    assert runbooks()
+
+
+def test_the_fleet_asks_once_a_minute() -> None:
+    """The step of a query; without it each step of the data source is asked."""
+    asking = [panel for panel in panels(BOARDS["sg-fleet"]) if panel.get("targets")]
+    assert {panel.get("interval") for panel in asking} == {"1m"}

@@ -161,11 +161,13 @@ def _step(value: float, steps: list[Json]) -> str:
     return colour(chosen)
 
 
-def _word(value: float, mappings: list[Json]) -> Json | None:
+def _word(value: str | float, mappings: list[Json]) -> Json | None:
     for mapping in mappings:
         if mapping["type"] == "special":
             continue
-        found: Json | None = mapping["options"].get(f"{value:g}")
+        found: Json | None = mapping["options"].get(
+            value if isinstance(value, str) else f"{value:g}"
+        )
         if found:
             return found
     return None
@@ -244,13 +246,15 @@ def _order(value: str | float | None) -> tuple[int, float, str]:
 
 
 def _cell(value: str | float | None, look: Json) -> str:
+    word = None if value is None else _word(value, look.get("mappings", []))
     if value is None or isinstance(value, str):
         tint = ' style="color:#6e9fff"' if look.get("links") else ""
-        return f"<td{tint}>{escape(value or '')}</td>"
-    word = _word(value, look.get("mappings", []))
+        return f"<td{tint}>{escape(word['text'] if word else value or '')}</td>"
     text = word["text"] if word else shown(value, look.get("unit", "short"))
     if word:
-        return f'<td style="color:{colour(word["color"])}">{escape(text)}</td>'
+        kind = look.get("custom.cellOptions", {}).get("type")
+        where = "background" if kind == "color-background" else "color"
+        return f'<td style="{where}:{colour(word["color"])}">{escape(text)}</td>'
     steps = look.get("thresholds", {}).get("steps", [{"color": "text"}])
     tint = _step(value, steps) if len(steps) > 1 else "#ccccdc"
     return f'<td style="color:{tint}">{escape(text)}</td>'

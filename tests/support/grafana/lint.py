@@ -179,5 +179,8 @@ def faults(rule: str, board: Json, units: set[str], excluded: Any) -> list[str]:
     entries = excluded.get("entries")
     if entries is None:
         return []
-    spared = {entry["panel"] for entry in entries if entry["dashboard"] == board["title"]}
+    here = [entry for entry in entries if entry["dashboard"] == board["title"]]
+    if any("panel" not in entry for entry in here):  # a fault of the board, not of a panel
+        return []
+    spared = {entry["panel"] for entry in here}
     return [fault for fault in found if fault.partition(":")[0] not in spared]

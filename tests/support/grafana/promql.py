@@ -12,7 +12,7 @@ import promql_parser
 # Odd numbers: they differ from any window written by hand.
 SUBSTITUTES: Final = {"__rate_interval": "4127s", "__interval": "61s", "__range": "3607s"}
 RATE_INTERVAL_SECONDS: Final = 4127
-_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|([A-Za-z_]\w*))")
 
 
 def filled(expr: str, values: Mapping[str, str] | None = None) -> str:

@@ -87,9 +87,10 @@ def test_a_chosen_threshold_moves_lines_and_queries(tmp_path: Path) -> None:
     assert panel(publish, "Memory of message ids")["targets"][0]["expr"].endswith("* 100")
 
 
-def test_alerts_link_to_their_runbooks_if_these_have_an_address(tmp_path: Path) -> None:
+def test_runbooks_are_pages_of_the_exporter_unless_an_address_is_given(tmp_path: Path) -> None:
     without = json.loads(render(tmp_path / "1")["sg-fleet.json"])
-    assert panel(without, "Alerts over time")["fieldConfig"]["defaults"]["links"] == []
+    (link,) = panel(without, "Alerts over time")["fieldConfig"]["defaults"]["links"]
+    assert link["url"] == "${exporter}/docs/runbooks/${__field.labels.alertname}"
     files = render(tmp_path / "2", "--runbooks", "https://wiki.example/runbooks/")
     (link,) = panel(json.loads(files["sg-fleet.json"]), "Alerts over time")["fieldConfig"][
         "defaults"

@@ -8,7 +8,7 @@ import pytest
 
 from dashboards.grafana import Naming, render
 from dashboards.panels import variables
-from dashboards.panels.colours import ANY, BAD, VERDICT_MAPPING, Line, falling, rising
+from dashboards.panels.colours import ANY, BAD, STATE_MAPPING, Line, falling, rising
 from dashboards.panels.model import (
     BarGauge,
     Board,
@@ -91,10 +91,10 @@ def test_less_is_worse_where_it_falls() -> None:
 
 
 def test_every_verdict_has_a_text_and_a_colour() -> None:
-    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_MAPPING)
+    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=STATE_MAPPING)
     (mapping,) = drawn(panel)["fieldConfig"]["defaults"]["mappings"]
     texts = {int(value): each["text"] for value, each in mapping["options"].items()}
-    assert texts == dict(enumerate(c.VERDICTS)) | {-1: "no data"}
+    assert texts == dict(enumerate((*c.VERDICTS, "has warnings", "critical"))) | {-1: "no data"}
     assert mapping["options"]["5"]["color"] == BAD
 
 

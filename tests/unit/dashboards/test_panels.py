@@ -8,7 +8,7 @@ import pytest
 from support.grafana.promql import parsed
 
 from alerts import thresholds as t
-from dashboards.panels import fullness, shared, variables
+from dashboards.panels import conditions, fullness, shared
 from dashboards.panels.colours import ANY, BAD, OK, WARN, rising
 from dashboards.panels.limits import limits
 from dashboards.panels.model import Column, Guide, Table, Target
@@ -59,7 +59,7 @@ def test_a_ranking_refuses_a_wrong_kind_of_metric() -> None:
     [
         SCOPE.highest(c.CONSUMER_LAG_SECONDS, 7),
         SCOPE.busiest(c.STREAM_STORED_MESSAGES, 3),
-        variables.unhealthy_longest(SCOPE, 15),
+        conditions.unhealthy_longest(SCOPE, 15),
         fullness.of_stream(SCOPE),
         fullness.of_server_files(SCOPE),
         fullness.of_server_memory(SCOPE),
