@@ -43,7 +43,9 @@ async def test_every_fault_is_noticed_and_nothing_else(tmp_path: Path) -> None:
         await tab.open(page.as_uri())
         seen = await seen_panels(tab)
     assert [each.title for each in seen if each.loading] == ["Slow"]
-    assert list(faults(seen, {"Healthy": "no data", "Empty by fault": "no data"})) == [
+    filled = {"Healthy": "no data", "Empty by fault": "no data"}
+    assert list(faults(seen, filled, ["Healthy", "Slow", "Never loaded"])) == [
+        "Never loaded: is not drawn",
         "Empty by fault: is empty although there is data",
         "Failed: an error badge",
         "A title far too long for it: its title is clipped",

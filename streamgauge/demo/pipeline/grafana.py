@@ -51,6 +51,8 @@ class Engine:
             given = [word for name, text in settings.items() for word in ("-e", f"{name}={text}")]
             mount = ["-v", f"{folder}:{folder}"]
             words = ["run", "--rm", "--network", "host", "--user", f"{os.getuid()}:{os.getgid()}"]
+            if self.program.name == "podman":
+                words.append("--userns=keep-id")  # without root, our id is root inside
             return [str(self.program), *words, *mount, *given, IMAGE]
         given = [f"{name}={text}" for name, text in settings.items()]
         return ["env", *given, *self._server()]

@@ -39,9 +39,10 @@ def start_page(links: Iterable[Link], faults: Sequence[Fault], exporter: str = "
 rules (with shorter waits), Alertmanager, the archive.</p>
 <p class="warn" data-text="firing" role="status"></p>
 <p class=quiet>Broken on purpose: <span data-text="broken"></span></p>
-<ul class="firing" data-list="firing"></ul>
 <h2>Five clicks through it</h2>
 {_path(exporter)}
+<h2>What fires</h2>
+<ul class="firing" data-list="firing"></ul>
 <h2>Where to look</h2>
 <div class="cards">{cards}</div>
 <h2>Faults</h2>

@@ -52,3 +52,20 @@ def test_a_timeline_shows_its_states_and_the_fault_when_it_is_put_back(
     assert ">-∞+</text>" in fault
     assert fault.count("<rect") == 1
     assert not any(f">{text}</text>" in fault for text in texts(panel))
+
+
+def test_two_consumers_with_one_condition_are_two_rows_with_their_runbook() -> None:
+    (table,) = (each for each in panels(BOARDS["sg-fleet"]) if each["title"] == "What is wrong")
+    named = {"condition": "stalled", "runbook": "consumer stalled", "system": "s", "stream": "S"}
+    rows = [{**named, "consumer": name} for name in ("first", "second")]
+    of_server = {"condition": "down", "runbook": "server down", "system": "s", "server": "n1"}
+    series = [
+        Series(ref, "", labels, [(600.0, value)])
+        for labels, level in ((rows[0], 3.0), (rows[1], 3.0), (of_server, 2.0))
+        for ref, value in (("A", level), ("B", 60_000.0))
+    ]
+    html = page(BOARDS["sg-fleet"] | {"panels": [table]}, {table["id"]: series}, WINDOW, "")
+    assert [html.count(f">{name}<") for name in ("first", "second", "n1")] == [1, 1, 1]
+    assert html.count(">ConsumerStalled<") == 2
+    assert html.count(">critical<") == 2
+    assert html.index(">second<") < html.index(">n1<")

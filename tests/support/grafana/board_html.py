@@ -229,11 +229,15 @@ def _table(panel: Json, series: Sequence[Series], size: tuple[int, int]) -> str:
 
 
 def _merged_rows(series: Sequence[Series]) -> list[dict[str, str | float]]:
-    """Frames with more labels (infos) give them to the row that has all the others."""
-    rows: dict[tuple[tuple[str, str], ...], dict[str, str | float]] = {}
-    shared = set.intersection(*(set(each.labels) for each in series))
+    """One frame for each query; a row of it has a column for every label of the frame. Frames with
+    more labels (infos) give them to the row that has all the others."""
+    rows: dict[tuple[str, ...], dict[str, str | float]] = {}
+    frames: dict[str, set[str]] = {}
     for each in series:
-        identity = tuple(sorted((k, v) for k, v in each.labels.items() if k in shared))
+        frames.setdefault(each.ref, set()).update(each.labels)
+    shared = sorted(set.intersection(*frames.values()))
+    for each in series:
+        identity = tuple(each.labels.get(label, "") for label in shared)
         row = rows.setdefault(identity, {})
         row |= {**each.labels, f"Value #{each.ref}": each.last}
     return list(rows.values())
@@ -252,8 +256,8 @@ def _cell(value: str | float | None, look: Json) -> str:
         return f"<td{tint}>{escape(word['text'] if word else value or '')}</td>"
     text = word["text"] if word else shown(value, look.get("unit", "short"))
     if word:
-        kind = look.get("custom.cellOptions", {}).get("type")
-        where = "background" if kind == "color-background" else "color"
+        filled = look.get("custom.cellOptions", {}).get("type") == "color-background"
+        where = "color:#111217;background" if filled else "color"
         return f'<td style="{where}:{colour(word["color"])}">{escape(text)}</td>'
     steps = look.get("thresholds", {}).get("steps", [{"color": "text"}])
     tint = _step(value, steps) if len(steps) > 1 else "#ccccdc"

@@ -101,7 +101,7 @@ async def look(opened: Opened, folder: Path, minutes: float) -> list[str]:
                 shown = await _open(tab, opened.board(uid, minutes), board)
                 await tab.screenshot(PICTURES / f"grafana-{uid}.png")
             filled = await _filled(opened, uid, board, minutes)
-            found += [f"{uid}: {each}" for each in faults(shown, filled)]
+            found += [f"{uid}: {each}" for each in faults(shown, filled, _unfolded(board))]
             print(f"{uid}: {len(shown)} panels, {len(filled)} with data", flush=True)
     return found
 
@@ -119,6 +119,11 @@ async def _open(tab: Page, address: str, board: Json) -> list[Seen]:
         before = now
         await asyncio.sleep(1)
     raise SystemExit(f"boards-look: {address}: does not finish loading")
+
+
+def _unfolded(board: Json) -> list[str]:
+    """The panels that Grafana draws without a click; those of collapsed rows are inside the row."""
+    return [each["title"] for each in board["panels"] if each["type"] != "row"]
 
 
 async def _filled(opened: Opened, uid: str, board: Json, minutes: float) -> dict[str, str]:

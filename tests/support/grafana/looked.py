@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,8 +38,13 @@ async def seen_panels(tab: Page) -> list[Seen]:
     return [Seen(*each) for each in await tab.evaluate(_PANELS)]
 
 
-def faults(shown: Iterable[Seen], filled: Mapping[str, str]) -> Iterator[str]:
-    """`filled`: the panels that have data in Prometheus, and the text that each shows without."""
+def faults(
+    shown: Collection[Seen], filled: Mapping[str, str], drawn: Collection[str] = ()
+) -> Iterator[str]:
+    """`filled`: the panels that have data in Prometheus, and the text that each shows without;
+    `drawn`: those that must be there."""
+    for title in sorted(set(drawn) - {each.title for each in shown}):
+        yield f"{title}: is not drawn"
     for each in shown:
         if each.failed:
             yield f"{each.title}: an error badge"

@@ -10,10 +10,12 @@ const showState = (row, state) => {
   for (const button of row.querySelectorAll("button")) button.disabled = (button.dataset.do === "break") === state.broken;
 };
 const link = (text, address) => Object.assign(document.createElement("a"), { textContent: text, href: address });
-const showFiring = (list, alerts) => list.replaceChildren(...alerts.map((alert) => {
+const WORDS = { critical: ["wrong", "page"], warning: ["warn", "ticket"] }; // others are for information
+const showFiring = (list, alerts) => list.replaceChildren(...alerts.filter((alert) => alert.severity in WORDS).map((alert) => {
   const item = document.createElement("li");
-  item.className = alert.severity === "critical" ? "wrong" : "warn";
-  item.append(alert.severity === "critical" ? "page: " : alert.severity === "warning" ? "ticket: " : "", alert.name.replace("JetStream", ""), " ", link(alert.place || "look", alert.board), ", ", link("runbook", alert.runbook));
+  const [style, word] = WORDS[alert.severity];
+  item.className = style;
+  item.append(word + ": ", alert.name.replace("JetStream", ""), " ", link(alert.place || "look", alert.board), ", ", link("runbook", alert.runbook));
   return item;
 }));
 async function refresh() {
