@@ -221,7 +221,7 @@ def _variable(variable: Variable) -> Any:
         dataSource=SOURCE,
         multi=not variable.hidden,
         includeAll=variable.all_values,
-        allValue=".+" if variable.all_values else None,
+        allValue=variable.all_value if variable.all_values else None,
         default="$__all" if variable.all_values else None,
         refresh=g.REFRESH_ON_TIME_RANGE_CHANGE,
         regex=variable.regex or None,

@@ -25,6 +25,7 @@ from streamgauge.promql.selectors import (
     require_kind,
 )
 
+CLUSTER = "cluster"
 RATE_WINDOW = "$__rate_interval"
 SHOWN_RANGE = "$__range"
 _SHOWN_STEP = "$__interval"
@@ -94,6 +95,13 @@ class Scope:
         require_kind(series, Kind.GAUGE)
         labels = dict.fromkeys((*identity(series), *TARGET))
         return self.selector(series, fixed, by_target=True).max_by(*labels)
+
+    def own_targets(self) -> Expression:
+        """Targets that were exporters at some time of the shown range, even if they are down now.
+
+        With the job variable on All, a selector of an external metric matches every target."""
+        build = self.selector(catalog.BUILD_INFO, by_target=True)
+        return OverTime("max_over_time", build, SHOWN_RANGE, at_end=True).max_by(*TARGET)
 
     # --- counters ---------------------------------------------------------------------------------
 
@@ -210,11 +218,14 @@ class Scope:
         return Selector(series, wanted, offset, by_target)
 
     def _variables(self, series: Series, fixed: Mapping[str, MatchValue]) -> list[Matcher]:
-        chosen = [v for v in self.variables if v in series.labels and v not in fixed]
+        named = [v for v in self.variables if v != CLUSTER]
+        chosen = [v for v in named if v in series.labels and v not in fixed]
+        # A label of the scrape: of every series, whether it is there or not.
+        cluster = [variable_matcher(CLUSTER)] if CLUSTER in self.variables else []
         if isinstance(series, ExternalSeries) and not series.scraped:
             # An alert about the pipeline has no system; a chosen system must not hide it.
-            return [variable_matcher(name, or_empty=True) for name in chosen]
-        return [_JOB, *map(variable_matcher, chosen)]
+            return [*cluster, *(variable_matcher(name, or_empty=True) for name in chosen)]
+        return [_JOB, *cluster, *map(variable_matcher, chosen)]
 
     def _gauge(self, gauge: Series, fixed: Mapping[str, MatchValue]) -> Selector:
         require_kind(gauge, Kind.GAUGE)
@@ -231,14 +242,6 @@ class Scope:
     ) -> Expression:
         samples = OverTime(function, self.selector(series, fixed), window, at_end=at_end)
         return samples.max_by(*identity(series), *further)
-
-
-def own_targets() -> Expression:
-    """Targets that were exporters at some time of the shown range, even if they are down now.
-
-    With the job variable on All, a selector of an external metric matches every target."""
-    build = Selector(catalog.BUILD_INFO, (_JOB,), by_target=True)
-    return OverTime("max_over_time", build, SHOWN_RANGE, at_end=True).max_by(*TARGET)
 
 
 def summed_over_range(condition: Expression) -> Expression:

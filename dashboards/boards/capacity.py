@@ -29,7 +29,14 @@ from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.STREAM, variables.SERVER)
+VARIABLES = (
+    variables.JOB,
+    variables.CLUSTER,
+    variables.SYSTEM,
+    variables.ACCOUNT,
+    variables.STREAM,
+    variables.SERVER,
+)
 _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50

@@ -42,6 +42,7 @@ from streamgauge.promql.expression import Expression
 
 VARIABLES = (
     variables.JOB,
+    variables.CLUSTER,
     variables.SYSTEM,
     variables.ACCOUNT,
     variables.ONE_STREAM,

@@ -34,11 +34,10 @@ from dashboards.panels.model import (
     Within,
 )
 from dashboards.panels.tiles import leading, tile
-from dashboards.queries import own_targets
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM)
+VARIABLES = (variables.JOB, variables.CLUSTER, variables.SYSTEM)
 _q = variables.scope_of(*VARIABLES)
 _third = partial(tile, width=8)  # three in a line
 _INSTANCE = "{{job}} {{instance}}"
@@ -77,7 +76,7 @@ def board(limits: Limits) -> Board:
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     up = _q.now(c.UP)
-    targets = _q.each_target(external_metrics.TARGET_UP).where(own_targets())
+    targets = _q.each_target(external_metrics.TARGET_UP).where(_q.own_targets())
     success, complete = _q.now(c.REQUEST_SUCCESS), _q.complete_polls()
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
@@ -322,7 +321,7 @@ def _events() -> tuple[Panel, ...]:
 
 
 def _process() -> tuple[Panel, ...]:
-    ours = own_targets()
+    ours = _q.own_targets()
     files = _q.each_target(external_metrics.PROCESS_FILES).over(
         _q.each_target(external_metrics.PROCESS_FILES_LIMIT)
     )

@@ -40,7 +40,13 @@ from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.EXPORTER)
+VARIABLES = (
+    variables.JOB,
+    variables.CLUSTER,
+    variables.SYSTEM,
+    variables.ACCOUNT,
+    variables.EXPORTER,
+)
 _q = variables.scope_of(*VARIABLES)
 _problem = partial(tile, background=True)
 _FEW = 10  # series in a graph

@@ -37,7 +37,13 @@ from dashboards.panels.variables import STREAM_PATH
 from exporter import catalog as c
 from streamgauge.promql.selectors import Regex
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.STREAM)
+VARIABLES = (
+    variables.JOB,
+    variables.CLUSTER,
+    variables.SYSTEM,
+    variables.ACCOUNT,
+    variables.STREAM,
+)
 _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50

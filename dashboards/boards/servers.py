@@ -25,7 +25,7 @@ from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
+VARIABLES = (variables.JOB, variables.CLUSTER, variables.SYSTEM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
 _stat = partial(tile, width=8)
 _ACCOUNT_PATH = "{{account}} on {{server}} ({{system}})"

@@ -33,7 +33,13 @@ from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.ONE_STREAM)
+VARIABLES = (
+    variables.JOB,
+    variables.CLUSTER,
+    variables.SYSTEM,
+    variables.ACCOUNT,
+    variables.ONE_STREAM,
+)
 _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _NAME = "{{stream}}"

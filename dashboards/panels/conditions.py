@@ -19,7 +19,7 @@ from dashboards.panels.colours import (
     ValueMapping,
 )
 from dashboards.panels.event_annotations import ALERT_NAMES
-from dashboards.queries import Scope, summed_over_range, variable_matcher
+from dashboards.queries import CLUSTER, Scope, summed_over_range, variable_matcher
 from exporter import catalog as c
 from exporter.metric import Metric
 from exporter.pages.status import advice
@@ -104,7 +104,7 @@ def _of_consumers(scope: Scope, level: Level) -> Expression:
 
 
 def _alerts(scope: Scope, severity: str) -> Expression:
-    about = [variable_matcher(name) for name in scope.variables if name in c.CONSUMER]
+    about = [variable_matcher(v) for v in scope.variables if v in (CLUSTER, *c.CONSUMER)]
     chosen: dict[str, MatchValue] = {
         "alertname": ALERT_NAMES,
         "alertstate": "firing",

@@ -202,6 +202,7 @@ class Variable:
     label: str
     query: str
     all_values: bool = True  # False: begins with the first value, for boards about one thing
+    all_value: str = ".+"
     regex: str = ""  # takes the value out of a series
     hidden: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dashboards import queries
 from dashboards.panels.model import Variable
 from dashboards.queries import Scope, variable_matcher
 from exporter import catalog
@@ -44,17 +45,19 @@ EXPORTER = Variable(
     regex='/page="([^"]+)"/',
     hidden=True,
 )
-SYSTEM = Variable("system", "System", _values("system", catalog.UP))
-ACCOUNT = Variable("account", "Account", _values("account", catalog.STREAM_UP, "system"))
-SERVER = Variable("server", "Server", _values("server", catalog.SERVER_UP, "system"))
-_STREAM_QUERY = _values("stream", catalog.STREAM_UP, "system", "account")
+# Where the scrape adds no such label there is All alone, which includes series without it.
+CLUSTER = Variable(queries.CLUSTER, "Cluster", _values(queries.CLUSTER, catalog.UP), all_value=".*")
+SYSTEM = Variable("system", "System", _values("system", catalog.UP, "cluster"))
+ACCOUNT = Variable("account", "Account", _values("account", catalog.STREAM_UP, "cluster", "system"))
+SERVER = Variable("server", "Server", _values("server", catalog.SERVER_UP, "cluster", "system"))
+_STREAM_QUERY = _values("stream", catalog.STREAM_UP, "cluster", "system", "account")
 STREAM = Variable("stream", "Stream", _STREAM_QUERY)
 # Boards about one asset start with one asset, not with all.
 ONE_STREAM = Variable("stream", "Stream", _STREAM_QUERY, all_values=False)
 ONE_CONSUMER = Variable(
     "consumer",
     "Consumer",
-    _values("consumer", catalog.CONSUMER_UP, "system", "account", "stream"),
+    _values("consumer", catalog.CONSUMER_UP, "cluster", "system", "account", "stream"),
     all_values=False,
 )
 

@@ -9,7 +9,7 @@ from dashboards.panels.model import Board, Link, Panel, Table, Target, Within
 from dashboards.rendering.layout import panel_id
 from streamgauge.promql.expression import Labels
 
-_KEPT = ("datasource", "job")
+_KEPT = ("datasource", "job", "cluster")  # every board of ours has these
 _TITLES = {
     Target.FLEET: "Fleet",
     Target.STREAM: "Stream ${%s}",
@@ -41,7 +41,7 @@ def _panel_link(link: Link, panel: Panel, board: Board, prefix: str) -> dict[str
 
 
 def _inner_link(link: Within, board: Board, prefix: str) -> dict[str, Any]:
-    kept = dict.fromkeys((*_KEPT, *(variable.name for variable in board.variables)))
+    kept = ("datasource", *(variable.name for variable in board.variables))
     parameters = "&".join(f"${{{name}:queryparam}}" for name in kept)
     shown = f"${{__url_time_range}}&viewPanel={panel_id(link.title)}"
     url = f"/d/{prefix}{board.key}?{parameters}&{shown}"
@@ -67,7 +67,7 @@ def _labels_of(panel: Panel) -> Labels:
 
 def _link(target: Target, labels: Labels, board: Board, prefix: str, place: str) -> dict[str, Any]:
     chosen = {variable.name for variable in board.variables}
-    parameters = [f"${{{name}:queryparam}}" for name in _KEPT]  # every board has these
+    parameters = [f"${{{name}:queryparam}}" for name in _KEPT if name in {"datasource", *chosen}]
     parameters += _filled(target.variables, labels, chosen, place)
     url = f"/d/{prefix}{target.value}?{'&'.join(parameters)}&${{__url_time_range}}"
     return {"title": _title(target, labels, place), "url": url, "targetBlank": False}

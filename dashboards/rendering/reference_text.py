@@ -50,6 +50,9 @@ shows nothing. The variable *Data source* selects the data source; no file names
   an alert fires, boards show *has warnings* or *critical*.
 - **Runbooks open from the table *What is wrong* and from the alerts.** They are pages of the exporter, at
   `web.external_url`, else at the scraped address; `--runbooks` names another folder.
+- **Several clusters**: the variable *Cluster* has the values of the scrape's label `cluster`; without that label it
+  has *All* alone. Tables and graphs have no column for it: where two clusters have systems of one name, choose one
+  cluster, or give the systems names, because *All* folds them into one.
 - **Nothing counts twice.** Queries fold two exporter replicas on one system before they sum. The board
   *Exporter and pipeline* shows them apart.
 - **Graphs of the worst ten** select them once for the shown range, so that a line does not vanish where it

@@ -27,10 +27,13 @@ KINDS: Final = {
     **{metric.name: metric.kind for metric in external_metrics.ALL},
 }
 LABELS: Final = {
-    **{name: set(metric.labels) | {"job", "instance"} for name, metric in catalog.BY_NAME.items()},
-    **{metric.name: set(metric.labels) for metric in external_metrics.ALL},
+    **{
+        name: set(metric.labels) | {"cluster", "job", "instance"}
+        for name, metric in catalog.BY_NAME.items()
+    },
+    **{metric.name: {*metric.labels, "cluster"} for metric in external_metrics.ALL},
     # The rules keep the labels of the scrape.
-    **{each.record: {*each.value.labels, "job"} for each in RECORDINGS},
+    **{each.record: {*each.value.labels, "cluster", "job"} for each in RECORDINGS},
 }
 GRAFANA_VARIABLES: Final = {"__rate_interval", "__interval", "__range"}
 # The second argument of label_replace: a label that the query makes.
@@ -236,6 +239,12 @@ def test_every_variable_is_scoped_by_those_before_it() -> None:
                 wrong.append(f"{uid}: {name}")
             before.add(name)
     assert wrong == []
+
+
+def test_all_clusters_include_series_without_the_label() -> None:
+    chosen = {uid: variables(board)["cluster"] for uid, board in BOARDS.items()}
+    assert {each["allValue"] for each in chosen.values()} == {".*"}
+    assert {each["current"]["value"][0] for each in chosen.values()} == {"$__all"}
 
 
 def annotations() -> Iterator[tuple[str, Json]]:

@@ -7,7 +7,7 @@ from support.grafana.promql import parsed
 
 from dashboards import external_metrics
 from dashboards.panels.model import Query
-from dashboards.queries import Scope, own_targets, summed_over_range
+from dashboards.queries import Scope, summed_over_range
 from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression, ExpressionError
@@ -97,9 +97,16 @@ def test_alerts_without_a_system_are_not_hidden_by_the_choice_of_one() -> None:
         SCOPE.before(c.STREAM_BYTES, "7d"),
         SCOPE.age(c.STREAM_LAST_TIMESTAMP_SECONDS).top(5),
         summed_over_range(SCOPE.now(c.CONSUMER_VERDICT).is_at_least(3)).top(2),
-        SCOPE.each_target(external_metrics.TARGET_UP).where(own_targets()),
+        SCOPE.each_target(external_metrics.TARGET_UP).where(SCOPE.own_targets()),
         until(SCOPE.now(c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS)),
     ],
 )
 def test_queries_parse(expr: Expression) -> None:
     parsed(str(expr))
+
+
+def test_the_cluster_is_matched_by_every_series_whether_or_not_it_has_the_label() -> None:
+    scope = Scope(("cluster", "system"))
+    assert 'cluster=~"$cluster"' in str(scope.now(c.UP))
+    alerts = str(scope.now(external_metrics.ALERTS))
+    assert 'cluster=~"$cluster", system=~"|$system"' in alerts
