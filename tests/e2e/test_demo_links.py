@@ -18,6 +18,7 @@ from exporter import catalog as c
 
 PATIENCE: Final = 600.0
 PAUSE: Final = 1.0
+HAS_CHROMIUM: Final = chromium_path() is not None
 STEPS: Final = ("history", "archive", "boards' history", "rollup", "report")
 # Of the rollups by the exporter, and of the history by blocks: sixty days at once.
 FROM_ROLLUPS: Final = (
@@ -119,5 +120,5 @@ async def test_every_link_opens_and_the_boards_are_full(tmp_path: Path) -> None:
         await all_is_ready(demo)
         await forecasts_and_history_are_in_prometheus(demo)
         await every_link_opens(demo)
-        if chromium_path() is not None:
+        if HAS_CHROMIUM:
             await five_clicks(demo, tmp_path / "profile")
