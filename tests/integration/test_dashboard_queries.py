@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from support.grafana.boards import BOARDS, Json, panels, variables
-from support.grafana.promql import selectors
+from support.grafana.promql import filled, selectors
 from support.grafana.query import Prometheus, Window
 from support.grafana.stack import JOB, SYSTEM, Stage, stage
 from support.nats.servers import connected
@@ -168,14 +169,33 @@ async def test_every_variable_has_values(running: Stage) -> None:
     async with aiohttp.ClientSession() as session:
         for uid, board in BOARDS.items():
             for name, variable in variables(board).items():
-                if name == "datasource":
+                if name in ("datasource", "exporter"):
                     continue
                 selector = variable["definition"].removeprefix("label_values(").rpartition(",")[0]
-                for other in variables(board):
-                    selector = selector.replace(f"${other}", ".+")
+                selector = filled(selector)
                 address = f"{running.prometheus}/api/v1/label/{name}/values"
                 async with session.get(address, params={"match[]": selector}) as response:
-                    assert (await response.json())["data"], f"{uid}: {name}"
+                    values = (await response.json())["data"]
+                # The scrape adds no cluster here: the variable has All alone.
+                assert bool(values) is (name != "cluster"), f"{uid}: {name}"
+
+
+async def test_runbooks_are_at_the_address_of_an_exporter(
+    prometheus: Prometheus, running: Stage
+) -> None:
+    """The hidden variable takes it out of a series, as Grafana does: from its text."""
+    variable = variables(BOARDS["sg-fleet"])["exporter"]
+    query = variable["definition"].removeprefix("query_result(").removesuffix(")")
+    found = await prometheus.target({"expr": query, "instant": True, "refId": "A"}, window())
+    texts = [",".join(f'{k}="{v}"' for k, v in each.labels.items()) for each in found]
+    pattern = re.compile(variable["regex"].strip("/"))
+    addresses = [match[1] for text in texts if (match := pattern.search(text))]
+    assert len(addresses) == EXPORTERS
+    async with aiohttp.ClientSession() as session:
+        for address in addresses:
+            runbook = f"{address}/docs/runbooks/JetStreamConsumerStalled"
+            async with session.get(runbook) as response:
+                assert response.status == 200
 
 
 @pytest.mark.parametrize(

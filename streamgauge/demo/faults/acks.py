@@ -1,9 +1,11 @@
 """Faults of acknowledgements: none, too late, negative, exhausted."""
 
 import asyncio
+from contextlib import suppress
 from typing import ClassVar
 
 from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError
 
 from streamgauge.demo.actors.context import ActorContext
 from streamgauge.demo.faults.fault import Settings, WorkerFault
@@ -81,7 +83,8 @@ class LateAck(WorkerFault):
 
     async def _finish(self, message: Msg) -> None:
         await asyncio.sleep(self.WORK_SECONDS)
-        await message.ack()
+        with suppress(ConnectionClosedError):  # the demo has ended meanwhile
+            await message.ack()
 
 
 class NakLoop(WorkerFault):

@@ -61,6 +61,15 @@ async def test_the_demo_shows_the_stuck_consumer_and_ctrl_c_leaves_nothing(tmp_p
     assert await asyncio.to_thread(os.listdir, tmp_path) == []
 
 
+async def test_work_that_is_still_running_at_ctrl_c_is_no_error(tmp_path: Path) -> None:
+    working = r'streamgauge_consumer_num_ack_pending\{[^}]*consumer="late"[^}]*\} [1-9]'
+    async with running_demo(tmp_path, "--no-prometheus", "--broken", "late-ack") as demo:
+        await _wait_for(working, demo.address("Metrics"))
+        demo.process.send_signal(signal.SIGINT)
+        _, complaint = await demo.process.communicate()
+    assert (demo.process.returncode, complaint) == (0, b"")
+
+
 async def test_prometheus_of_the_demo_scrapes_the_exporter(tmp_path: Path) -> None:
     async with running_demo(tmp_path, "--no-history") as demo:
         prometheus = demo.address("Prometheus")
