@@ -73,7 +73,8 @@ check the result, and not the library, against Grafana: the schema and the regis
 Grafana's own Foundation SDK without loss, the rules of its dashboard linter, and every query on a real
 Prometheus. To replace grafanalib, rewrite that one module.
 
-To draw the pictures again after half an hour of a workload on three servers:
+To draw the pictures again after half an hour of a workload on three servers; with `--prometheus` and the address of
+the Prometheus of a demo, from its data:
 
 ```sh
 PYTHONPATH=tests python -m support.grafana.pictures 30
@@ -87,7 +88,7 @@ make boards-look                                            # a grafana program,
 make boards-look GRAFANA_URL=http://admin:admin@host:3000   # one of yours; it imports the boards
 ```
 
-It imports every board and opens each in Chromium at 1280 px. It fails on an error badge, a clipped title, a
-text like `-∞`, and on an empty panel for which Prometheus has data. The screenshots are
+It imports every board and opens each in Chromium at 1280 px. It fails on a panel that is not drawn, an
+error badge, a clipped title, a text like `-∞`, and on an empty panel for which Prometheus has data. The screenshots are
 `docs/pictures/grafana-*.png`. Where there is no Grafana, one line says how to get one.
 """
