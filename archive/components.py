@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from archive.ingest.clock import Clock
 from archive.ingest.quarantine import Quarantine, QuarantineDrop
 from archive.ingest.receiver import Receiver
 from archive.publishing.log_id import first_unused_segment
@@ -52,6 +53,7 @@ class Components:
             yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
         for work, count in self.publisher.conflicts.items():
             yield Value(catalog.ARCHIVE_PUBLISH_CONFLICTS, count, (work,))
+        yield Value(catalog.ARCHIVE_CLOCK_AHEAD_SECONDS, self.publisher.clock_ahead / 1000)
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
         yield Value(catalog.ARCHIVE_FORGOTTEN_SERIES, self.idle_series.forgotten)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
@@ -64,7 +66,7 @@ class Components:
             yield Value(when, succeeded / 1000)
 
 
-def open_components(settings: ArchiveSettings) -> Components:
+def open_components(settings: ArchiveSettings, clock: Clock) -> Components:
     """Blocks. Raises the errors of the storage and the write-ahead log."""
     tables = open_tables(settings.publish.store or settings.data, settings.publish.retention)
     folder = settings.data / WAL_FOLDER
@@ -73,7 +75,7 @@ def open_components(settings: ArchiveSettings) -> Components:
     limits = settings.limits.within(LIMIT)
     decoder = Decoder(limits, settings.replica_label, wal.series)
     quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
-    receiver = Receiver(decoder, wal, limits, quarantine, counters)
+    receiver = Receiver(decoder, wal, limits, quarantine, counters, clock)
     publisher = Publisher(tables, wal, settings.publish)
     idle_series = IdleSeries(wal, settings.publish.retention, decoder.forget_series)
     return Components(wal, publisher, decoder, receiver, quarantine, counters, idle_series)

@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -18,6 +17,7 @@ from archive.components import Components, open_components
 from archive.http.app import make_app
 from archive.http.auth import Access
 from archive.http.write_endpoint import WriteEndpoint
+from archive.ingest.clock import Clock
 from archive.self_metrics import SelfMetrics, dropped_connections
 from archive.settings.config import ArchiveSettings
 from archive.settings.options import Options
@@ -52,6 +52,7 @@ class Archive:
         self._settings = settings
         self._access = access
         self._tokens = access.tokens
+        self._clock = Clock()
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
@@ -59,7 +60,7 @@ class Archive:
     async def run(self) -> int:
         """Runs until a signal; returns the exit code."""
         gc.set_threshold(*GC_THRESHOLDS)
-        components = await asyncio.to_thread(open_components, self._settings)
+        components = await asyncio.to_thread(open_components, self._settings, self._clock)
         try:
             await self._serve(components)
             published = await asyncio.to_thread(self._published, components.publisher.publish_all)
@@ -148,7 +149,7 @@ class Archive:
             self._tasks.append(made)
 
         task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(components))
-        task("forgetting", FORGET_SECONDS, lambda: _forget(components))
+        task("forgetting", FORGET_SECONDS, lambda: _forget(components, self._clock))
         if self._tokens:
             task("reading tokens", TOKEN_SECONDS, self._reload_tokens)
 
@@ -171,7 +172,7 @@ class Archive:
         """One at a time: the publication at shutdown waits for one in progress."""
         with self._publishing:
             try:
-                publish(_now())
+                publish(self._clock.now())
             except Exception as error:  # noqa: BLE001  any error: receiving must go on
                 message = "publishing failed, the write-ahead log keeps all samples"
                 state = exception_text(error)
@@ -194,10 +195,10 @@ async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
         await work()
 
 
-async def _forget(components: Components) -> None:
+async def _forget(components: Components, clock: Clock) -> None:
     async with components.receiver.decoder_lock:
         try:
-            count = await asyncio.to_thread(components.forget, _now())
+            count = await asyncio.to_thread(components.forget, clock.now())
         except WalUnavailableError as error:
             event(logger, logging.WARNING, "cannot forget idle series", error=error)
             return
@@ -227,7 +228,3 @@ def _stop_signal() -> asyncio.Event:
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, reload)
     return stopping
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""The receiver's clock: the time of the host, but never behind the time that has passed.
+"""The archive's clock: the time of the host, but never behind the time that has passed.
 
 When the clock of the host is set back, current samples must not look like samples of the future:
 they would be refused for good.

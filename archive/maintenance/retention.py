@@ -14,11 +14,11 @@ from archive.tables.storage import Storage
 
 
 def expired_days(
-    snapshot: Snapshot, settings: RetentionSettings, now: int, delay: int
+    snapshot: Snapshot, settings: RetentionSettings, now: int, delay: int, proven: int
 ) -> list[str]:
-    """Oldest first. A day is open until `delay` after its end."""
+    """Oldest first. A day is open until `delay` after its end. Age counts from `proven`."""
     over = [day for day in snapshot.days[:-1] if now >= day_time(day) + DAY_MS + delay]
-    aged = [day for day in over if _is_aged(day, settings, now)]
+    aged = [day for day in over if _is_aged(day, settings, proven)]
     return sorted({*aged, *_oversize(snapshot, over, settings.size)})
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from archive.maintenance.compaction import compact_day, compact_series, is_scattered, scattered_days
+from archive.maintenance.data_clock import DataClock
 from archive.maintenance.retention import expired_days, forgotten_series, without_days
 from archive.maintenance.upkeep import Upkeep
 from archive.progress import Progress
@@ -38,6 +39,7 @@ class Maintenance:
         self._conflicts = 0
         self._tables, self._settings, self._progress = tables, settings, progress
         self._upkeep = Upkeep(tables, settings.retention)
+        self._clock = DataClock()
         self._delay = round(settings.delay * 1000)
         self._done_until = 0
         self._deleted_until = ""  # the newest deleted day, until its series are forgotten
@@ -45,6 +47,11 @@ class Maintenance:
     @property
     def conflicts(self) -> int:
         return self._conflicts + self._upkeep.conflicts
+
+    @property
+    def clock_ahead(self) -> int:
+        """By how much the clock of the host is ahead of the data, in milliseconds."""
+        return self._clock.ahead
 
     def run(self, now: int) -> Maintained:
         """Raises the first error at the end: a damaged day must not block the others."""
@@ -54,7 +61,8 @@ class Maintenance:
         errors: list[StorageError] = []
         compacted = self._compact(now, errors)
         deleted = self._retain(now)
-        self._upkeep.run(now)
+        if self._clock.is_trusted:
+            self._upkeep.run(now)
         for error in errors:
             raise error
         self._done_until, self.is_due = due_until, False
@@ -91,7 +99,8 @@ class Maintenance:
 
     def _retain(self, now: int) -> int:
         snapshot = self._tables.read()
-        days = expired_days(snapshot, self._settings.retention, now, self._delay)
+        proven = self._clock.compare(snapshot.days, now)
+        days = expired_days(snapshot, self._settings.retention, now, self._delay, proven)
         if days and self._commit(without_days(snapshot, days)):
             self._deleted_until = days[-1]
             event(logger, logging.INFO, "deleted days", days=len(days), until=days[-1])

@@ -27,7 +27,7 @@ class Upkeep:
         self._last = -DAY_MS
 
     def run(self, now: int) -> None:
-        is_daily = now - self._last >= DAY_MS
+        is_daily = not 0 <= now - self._last < DAY_MS  # the clock may have been set back
         for log in self._tables.logs.values():
             try:
                 self._tend(log, is_daily=is_daily)

@@ -94,6 +94,11 @@ class Publisher:
         """Commits that another writer came before, by kind of work."""
         return {"publish": self._conflicts, "maintenance": self._maintenance.conflicts}
 
+    @property
+    def clock_ahead(self) -> int:
+        """By how much the clock of the host is ahead of the data, in milliseconds."""
+        return self._maintenance.clock_ahead
+
     def publish_due(self, now: int) -> Published:
         """Publishes the log if it has data of a past hour; then compacts and deletes old days."""
         return self._guarded(partial(self._publish_due, now), now)

@@ -13,7 +13,7 @@ from streamgauge.serving.logs import event
 logger = logging.getLogger(__name__)
 
 _DEFAULT_SECONDS: Final = 7 * 86_400.0
-_SAVE_MILLISECONDS: Final = 86_400_000
+_DAY: Final = 86_400_000
 
 
 class Log(Protocol):
@@ -40,16 +40,17 @@ class IdleSeries:
         self._log = log
         self._idle = round(idle_seconds(settings) * 1000)
         self._clear = clear
-        self._started = self._saved = 0
+        self._ran = self._started = self._saved = -_DAY
 
     def forget(self, now: int) -> None:
         """Blocks; call it while no request is decoded. Raises WalUnavailableError."""
-        if not self._started:
+        if not 0 <= now - self._ran < _DAY:  # the first time, or the clock was set
             self._started = self._saved = now
+        self._ran = now
         if not self._is_settled(now):
             return
         ids = self._log.idle_series(now - self._idle, now)
-        if ids or now - self._saved >= _SAVE_MILLISECONDS:
+        if ids or now - self._saved >= _DAY:
             if ids:
                 self._clear()
             self._log.forget(ids)
@@ -60,7 +61,8 @@ class IdleSeries:
     def _is_settled(self, now: int) -> bool:
         """Whether every live series was seen since the start, and the log has none from before.
 
-        Times from before the start are old: they are saved once a day.
+        Times from before the start are old: they are saved once a day. A clock that was set is a
+        new start.
         """
         oldest = self._log.oldest
         is_published = oldest is None or oldest >= self._started

@@ -41,9 +41,10 @@ class LastSeen:
                 found[here] = page[series[here] & _MASK]
         return found
 
-    def count_since(self, time: int) -> int:
-        """How many series were seen at or after this time."""
-        return sum(int(np.count_nonzero(page >= time)) for page in self._pages.copy().values())
+    def count_near(self, time: int, within: int) -> int:
+        """How many series were seen less than `within` before or after this time."""
+        pages = self._pages.copy().values()
+        return sum(int(np.count_nonzero(abs(page - time) < within)) for page in pages)
 
     def forget(self, first: int, end: int) -> None:
         """Frees whole pages."""

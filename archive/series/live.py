@@ -1,4 +1,7 @@
-"""Live series: those with samples in the last two hours. Enforces `limits.live_series`."""
+"""Live series: those with samples in the last two hours. Enforces `limits.live_series`.
+
+The clock may have been set back: what was seen or counted later than now is out of date.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class LiveSeries:
         known = self._numbers.known
         if known + wanted <= self._max_series:
             return self._max_series - known
-        if now - self._counted_at >= _RECOUNT_MILLISECONDS:
+        if not 0 <= now - self._counted_at < _RECOUNT_MILLISECONDS:
             self._counted, self._known_then, self._counted_at = self.count(now), known, now
         return self._max_series - min(known, self._counted + known - self._known_then)
 
@@ -51,8 +54,8 @@ class LiveSeries:
         self._numbers.last_seen.mark(series, now)
 
     def are_alive(self, series: NDArray[np.int64], now: int) -> NDArray[np.bool_]:
-        alive: NDArray[np.bool_] = self._numbers.last_seen.of(series) > now - LIVE_MILLISECONDS
+        alive: NDArray[np.bool_] = abs(self._numbers.last_seen.of(series) - now) < LIVE_MILLISECONDS
         return alive
 
     def count(self, now: int) -> int:
-        return self._numbers.last_seen.count_since(now - LIVE_MILLISECONDS + 1)
+        return self._numbers.last_seen.count_near(now, LIVE_MILLISECONDS)

@@ -11,7 +11,7 @@ from streamgauge.serving.settings.loader import Duration, Size, setting
 class RetentionSettings:
     age: Duration | None = setting(
         None,
-        "Days that ended longer ago than this are deleted; unset keeps them forever.",
+        "Days that ended so long before the newest data are deleted; unset keeps them forever.",
         minimum=86_400,
     )
     series: Duration | None = setting(

@@ -70,6 +70,10 @@ ARCHIVE_SERIES = _archive("archive_series",
 ARCHIVE_FORGOTTEN_SERIES = _archive("archive_forgotten_series_total",
     "Series forgotten because they had no sample for the time of publish.retention.series.",
     purpose="For an operator who wants to know how many series come and go.")
+ARCHIVE_CLOCK_AHEAD_SECONDS = _archive("archive_clock_ahead_seconds",
+    "How far the clock of the host was ahead of the data at the last maintenance; negative when it was "
+    "before the newest day. Above a day nothing is deleted because of its age.",
+    purpose="For an operator: whether a wrong clock, or the absence of data, holds up retention.")
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",
     "Size of the write-ahead log that waits for compaction.")
 ARCHIVE_WAL_DAMAGED_BYTES = _archive("archive_wal_damaged_bytes_total",

@@ -189,12 +189,13 @@ class SegmentLog:
     def idle_series(self, before: int, now: int) -> list[int]:
         """Series without a sample since `before` that no record of the log uses.
 
-        The time of a series without a known sample begins now.
+        The time of a series without a known sample begins now, and of one seen later than now: the
+        clock was set back.
         """
         oldest = self.oldest
         ids = np.fromiter(self._series.ids(0, self._defined), np.int64)
         seen = self._series.last_seen.of(ids)
-        self._series.last_seen.mark(ids[seen == 0], now)
+        self._series.last_seen.mark(ids[(seen == 0) | (seen > now)], now)
         limit = before if oldest is None else min(before, oldest)
         found: list[int] = ids[(seen > 0) & (seen < limit)].tolist()
         return found

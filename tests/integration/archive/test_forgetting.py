@@ -29,11 +29,11 @@ def series_ids(root: Path) -> dict[str, int]:
 
 
 def test_forgotten_series_come_back_under_new_ids(tmp_path: Path) -> None:
-    settings = PublishSettings(retention=RetentionSettings(age=86_400.0))
+    settings = PublishSettings(retention=RetentionSettings(age=2 * 86_400.0))
     with ArchiveFolder(tmp_path, settings) as folder:
         folder.send([("gone", MONDAY, 1.0), ("up", MONDAY, 1.0)])
         folder.publish_all(MONDAY)
-        folder.send([("up", MONDAY + 5 * DAY, 1.0)])
+        folder.send([("up", MONDAY + day * DAY, 1.0) for day in (3, 4, 5)])
         folder.publish_all(MONDAY + 5 * DAY)
         assert folder.publish_due(MONDAY + 5 * DAY + HOUR).deleted == 1
         assert series_ids(tmp_path) == {"up/a": 1}
@@ -48,10 +48,11 @@ def test_forgotten_series_come_back_under_new_ids(tmp_path: Path) -> None:
 def test_series_are_forgotten_when_another_writer_delayed_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = PublishSettings(retention=RetentionSettings(age=86_400.0))
+    settings = PublishSettings(retention=RetentionSettings(age=2 * 86_400.0))
     now = MONDAY + 5 * DAY
     with ArchiveFolder(tmp_path, settings) as folder:
-        folder.send([("gone", MONDAY, 1.0), ("up", now, 1.0)])
+        kept = [("up", now - days * DAY, 1.0) for days in (2, 1, 0)]
+        folder.send([("gone", MONDAY, 1.0), *kept])
         folder.publish_all(now)
         log = folder.tables.logs[SERIES]
 
@@ -65,7 +66,7 @@ def test_series_are_forgotten_when_another_writer_delayed_it(
         assert folder.publisher.conflicts == {"publish": 0, "maintenance": 1}
         folder.publish_due(now + 2 * HOUR)
         assert [row["name"] for row in published_rows(tmp_path, SERIES)] == ["up/a"]
-        assert folder.samples() == truth_of([("up", now, 1.0)])
+        assert folder.samples() == truth_of(kept)
 
 
 def test_late_series_of_a_publication_in_progress_are_not_forgotten(tmp_path: Path) -> None:

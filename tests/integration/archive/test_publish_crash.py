@@ -36,7 +36,10 @@ from archive.wal.segments.segment import Segment
 
 NOW = MONDAY + 3 * DAY
 SETTINGS = PublishSettings(retention=RetentionSettings(age=86_400.0))
-OLD: list[Reported] = [("up", MONDAY - DAY + step * HOUR, 1.0) for step in range(3)]
+OLD: list[Reported] = [
+    *(("up", MONDAY - DAY + step * HOUR, 1.0) for step in range(2)),
+    ("gone", MONDAY, 1.0),
+]
 EARLY: list[Reported] = [("up", MONDAY + DAY + step * HOUR, float(step)) for step in range(4)]
 LATE: list[Reported] = [("up", MONDAY + DAY + 1, 7.5), ("new", MONDAY + 2 * DAY + HOUR, 0.5)]
 
@@ -119,7 +122,7 @@ class BreakingLog:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An old day to delete, one to compact, late samples for it and a new day in two segments."""
+    """Two old days to delete, one to compact, late samples for it and a new day in two segments."""
     path = tmp_path_factory.mktemp("prepared")
     with ArchiveFolder(path, PublishSettings()) as folder:
         folder.send(OLD)

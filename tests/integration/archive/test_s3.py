@@ -62,7 +62,7 @@ def test_publish_late_data_compaction_and_vacuum(
         folder.publish_all()
         assert folder.samples() == truth_of([*hours(0, 3), *late])
         time.sleep(1.1)  # times of objects are in whole seconds
-        assert folder.publish_due(MONDAY + 9 * DAY).compacted == 1
+        assert folder.publish_due(MONDAY + 2 * DAY + HOUR).compacted == 1
         assert [len(folder.day_files("samples", day)) for day in folder.snapshot.days] == [1, 1]
         assert objects(store, "samples/day=") == [
             file.path for file in folder.snapshot.files["samples"]
@@ -99,11 +99,11 @@ def test_a_store_that_is_away_loses_nothing(
 PUBLISH = """
 import sys
 from pathlib import Path
-from support.archive.folder import DAY, MONDAY, ArchiveFolder
+from support.archive.folder import HOUR, MONDAY, ArchiveFolder
 with ArchiveFolder(Path(sys.argv[1]), store=sys.argv[2]) as folder:
     print("ready", flush=True)
     folder.publish_all()
-    folder.publish_due(MONDAY + 9 * DAY)
+    folder.publish_due(MONDAY + 36 * HOUR)
 print("done", flush=True)
 """
 

@@ -14,7 +14,7 @@ from archive.tables.data_file import Change
 from archive.tables.delta_log import DeltaLog
 from archive.tables.schema import TABLES
 
-NOW = MONDAY + 5 * DAY
+NOW = MONDAY + 12 * HOUR
 
 
 def sample(place: int) -> Reported:

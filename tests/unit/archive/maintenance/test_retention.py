@@ -32,29 +32,34 @@ def snapshot_of(files: Iterable[DataFile]) -> Snapshot:
     return Snapshot({**none, SAMPLES: list(files)}, dict.fromkeys(TABLES, 1))
 
 
+def expired(snapshot: Snapshot, settings: RetentionSettings, now: int) -> list[str]:
+    """With a clock that the data confirms."""
+    return expired_days(snapshot, settings, now, DELAY, now)
+
+
 def days_later(count: float) -> int:
     return START + round(count * DAY_MS)
 
 
 def test_nothing_is_deleted_by_default() -> None:
-    assert expired_days(archive([5] * 9), RetentionSettings(), days_later(999), DELAY) == []
+    assert expired(archive([5] * 9), RetentionSettings(), days_later(999)) == []
 
 
 def test_a_day_goes_when_its_end_is_old_enough() -> None:
     settings = RetentionSettings(age=2 * DAY)
     snapshot = archive([1, 1, 1])
-    assert expired_days(snapshot, settings, days_later(3), DELAY) == []
-    assert expired_days(snapshot, settings, days_later(3) + 1, DELAY) == ["2026-09-28"]
+    assert expired(snapshot, settings, days_later(3)) == []
+    assert expired(snapshot, settings, days_later(3) + 1) == ["2026-09-28"]
 
 
 def test_the_newest_day_stays_however_old_it_is() -> None:
     settings = RetentionSettings(age=DAY, size=1)
-    assert expired_days(archive([9, 9]), settings, days_later(999), DELAY) == ["2026-09-28"]
+    assert expired(archive([9, 9]), settings, days_later(999)) == ["2026-09-28"]
 
 
 def test_the_oldest_days_go_until_the_rest_fits() -> None:
     settings = RetentionSettings(size=25)
-    doomed = expired_days(archive([10, 10, 10, 10]), settings, days_later(9), DELAY)
+    doomed = expired(archive([10, 10, 10, 10]), settings, days_later(9))
     assert doomed == ["2026-09-28", "2026-09-29"]
 
 
@@ -62,8 +67,8 @@ def test_an_open_day_is_not_touched() -> None:
     """Today is not the newest when a sender's clock is ahead."""
     snapshot = archive([10, 10, 10])
     settings = RetentionSettings(size=1)
-    assert expired_days(snapshot, settings, days_later(1) + DELAY - 1, DELAY) == []
-    assert expired_days(snapshot, settings, days_later(1) + DELAY, DELAY) == ["2026-09-28"]
+    assert expired(snapshot, settings, days_later(1) + DELAY - 1) == []
+    assert expired(snapshot, settings, days_later(1) + DELAY) == ["2026-09-28"]
 
 
 @unhurried
@@ -78,10 +83,10 @@ def test_retention_is_idempotent_and_keeps_the_newest(
 ) -> None:
     settings = RetentionSettings(age=None if age is None else age * DAY, size=size)
     snapshot, now = archive(sizes), days_later(later)
-    doomed = expired_days(snapshot, settings, now, DELAY)
+    doomed = expired(snapshot, settings, now)
     removed = without_days(snapshot, doomed).get(SAMPLES, Change()).removed
     kept = snapshot_of(file for file in snapshot.files[SAMPLES] if file not in removed)
-    assert expired_days(kept, settings, now, DELAY) == []
+    assert expired(kept, settings, now) == []
     assert set(kept.days) | set(doomed) == set(snapshot.days)
     if sizes:
         assert max(snapshot.days) in kept.days

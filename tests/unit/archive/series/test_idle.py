@@ -50,6 +50,11 @@ class Log:
         self.wal.remove(self.wal.sealed_segments())
 
 
+async def forget_by_the_hour(idle: IdleSeries, first: int, last: int) -> None:
+    for now in range(first, last + 1, HOUR):
+        await asyncio.to_thread(idle.forget, now)
+
+
 @pytest.mark.timeout(900)  # three million series in the long run
 def test_a_month_of_new_series_every_day_keeps_memory_flat(tmp_path: Path) -> None:
     async def month() -> tuple[list[int], list[int]]:
@@ -89,7 +94,7 @@ async def test_a_series_that_comes_again_gets_a_new_id_and_the_others_keep_their
 ) -> None:
     log = await asyncio.to_thread(Log, tmp_path)
     idle = IdleSeries(log.wal, ONE_DAY, lambda: None)
-    idle.forget(NOON)
+    await forget_by_the_hour(idle, NOON, NOON + DAY)
     assert await log.receive(["gone", "kept"], NOON + HOUR) == [0, 1]
     assert await log.receive(["kept"], NOON + DAY) == [1]
     await asyncio.to_thread(log.publish)
@@ -113,7 +118,7 @@ async def test_a_series_in_the_log_is_not_forgotten(tmp_path: Path) -> None:
     idle = IdleSeries(log.wal, ONE_DAY, lambda: None)
     idle.forget(NOON)
     await log.receive(["waits"], NOON + HOUR)
-    await asyncio.to_thread(idle.forget, NOON + 9 * DAY)
+    await forget_by_the_hour(idle, NOON, NOON + 9 * DAY)
     assert idle.forgotten == 0
     await asyncio.to_thread(log.publish)
     await asyncio.to_thread(idle.forget, NOON + 9 * DAY)
@@ -135,6 +140,43 @@ async def test_times_survive_a_restart_and_live_series_have_two_hours(tmp_path: 
     await log.receive(["kept"], NOON + 2 * DAY + HOUR)
     await asyncio.to_thread(log.publish)
     await asyncio.to_thread(idle.forget, NOON + 2 * DAY + 2 * HOUR)
+    assert idle.forgotten == 1
+    assert [each.labels for each in log.wal.series] == [labels_of("kept")]
+    await log.wal.close()
+
+
+@pytest.mark.parametrize("jump", [2 * DAY, 400 * DAY])
+async def test_a_clock_set_forward_makes_no_live_series_idle(tmp_path: Path, jump: int) -> None:
+    log = await asyncio.to_thread(Log, tmp_path)
+    idle = IdleSeries(log.wal, ONE_DAY, lambda: None)
+    await log.receive(["kept"], NOON)
+    await asyncio.to_thread(log.publish)
+    await forget_by_the_hour(idle, NOON, NOON + 3 * HOUR)
+    await asyncio.to_thread(idle.forget, NOON + 3 * HOUR + jump)
+    assert idle.forgotten == 0
+    await log.receive(["kept"], NOON + 4 * HOUR + jump)
+    await asyncio.to_thread(log.publish)
+    await forget_by_the_hour(idle, NOON + 4 * HOUR + jump, NOON + 8 * HOUR + jump)
+    assert idle.forgotten == 0
+    await log.wal.close()
+
+
+async def test_idle_series_are_forgotten_when_the_clock_is_set_forward_and_back(
+    tmp_path: Path,
+) -> None:
+    log = await asyncio.to_thread(Log, tmp_path)
+    idle = IdleSeries(log.wal, ONE_DAY, lambda: None)
+    jump = 400 * DAY
+    await log.receive(["gone"], NOON + jump)
+    await asyncio.to_thread(log.publish)
+    await forget_by_the_hour(idle, NOON + jump, NOON + jump + 3 * HOUR)
+    await log.receive(["kept"], NOON + 4 * HOUR)
+    await asyncio.to_thread(log.publish)
+    await forget_by_the_hour(idle, NOON + 4 * HOUR, NOON + 27 * HOUR)
+    await log.receive(["kept"], NOON + 27 * HOUR)
+    await asyncio.to_thread(log.publish)
+    assert idle.forgotten == 0
+    await forget_by_the_hour(idle, NOON + 28 * HOUR, NOON + 32 * HOUR)
     assert idle.forgotten == 1
     assert [each.labels for each in log.wal.series] == [labels_of("kept")]
     await log.wal.close()
