@@ -151,10 +151,12 @@ class RepeatedRequests(asyncio.Protocol):
         self._endpoint.counters.responses[response.code] += 1
         transport.write(response_bytes(response, known.headers))
         connection.end_request(authenticated=True)
-        if connection.half_closed:
-            transport.close()
-        elif self._early:
+        if self._early:
             self._continue(transport)
+            if connection.half_closed and self.eof_received() is False:
+                transport.close()
+        elif connection.half_closed:
+            transport.close()
 
     def _continue(self, transport: asyncio.Transport) -> None:
         data, self._early = b"".join(self._early), []

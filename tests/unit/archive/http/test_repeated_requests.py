@@ -249,6 +249,45 @@ async def test_a_half_closed_connection_gets_its_response(endpoint: Endpoint) ->
     assert endpoint.handler.handled == 1
 
 
+@pytest.mark.parametrize("more", [
+    framed(message(1)),
+    framed(message(1)) * 2,
+    framed(message(1), "X-Other: 1"),
+    framed(message(1)) + framed(message(1), "X-Other: 1"),
+], ids=["repeated", "two", "other", "mixed"])  # fmt: skip
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_requests_before_a_half_close_get_their_responses(
+    endpoint: Endpoint, more: bytes, at_once: bool
+) -> None:
+    count = 1 + more.count(b"POST ")
+    async with connected(endpoint) as wire:
+        endpoint.log.gate.clear()
+        endpoint.log.appending.clear()
+        wire.writer.write(framed(message(1)) + (more if at_once else b""))
+        if not at_once:
+            await endpoint.log.appending.wait()
+            wire.writer.write(more)
+        wire.writer.write_eof()
+        await endpoint.log.appending.wait()
+        endpoint.log.gate.set()
+        assert [(await wire.response())[0] for _ in range(count)] == [204] * count
+        assert await wire.reader.read() == b""
+    assert endpoint.log.samples == 1 + count
+
+
+async def test_half_a_request_before_a_half_close_ends_the_connection(endpoint: Endpoint) -> None:
+    async with connected(endpoint) as wire:
+        endpoint.log.gate.clear()
+        endpoint.log.appending.clear()
+        wire.writer.write(framed(message(1)) + framed(message(1))[:-1])
+        wire.writer.write_eof()
+        await endpoint.log.appending.wait()
+        endpoint.log.gate.set()
+        assert (await wire.response())[0] == 204
+        assert await wire.reader.read() == b""
+    assert endpoint.receiver._waiting == 0
+
+
 async def test_a_client_that_does_not_read_its_responses_is_left_to_aiohttp(
     endpoint: Endpoint,
 ) -> None:
