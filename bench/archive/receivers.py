@@ -15,7 +15,7 @@ from streamgauge.demo.processes.program_cache import (
     cached,
     unpack_debian_packages,
 )
-from streamgauge.demo.processes.programs import prometheus
+from streamgauge.demo.processes.programs import debian_prometheus
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,12 @@ def receivers() -> list[Receiver]:
 
 
 def prometheus_program() -> Path | None:
-    """Release 3 from PATH, else Debian's."""
-    found = shutil.which("prometheus3")
+    """From PATH, else Debian's release 2."""
+    found = shutil.which("prometheus")
     if found is not None:
         return Path(found)
-    programs = prometheus()
+    print("  prometheus is not on PATH: Debian's release 2 instead, not release 3")
+    programs = debian_prometheus()
     return None if programs is None else programs.prometheus
 
 
