@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from support.fuzz.heads import check_heads
@@ -16,11 +17,13 @@ from support.fuzz.requests import NOT_EXPLAINED, check_requests
 from support.fuzz.responses import check_responses
 from support.fuzz.servers import check_servers
 
+from archive.remote_write.decoder import Version
+
 _PORTION: Final = 2_000
 _KINDS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
     "responses": check_responses,
     "statistics of servers": check_servers,
-    "requests": check_requests,
+    **{f"requests {version.name}": partial(check_requests, version=version) for version in Version},
     "heads of requests": check_heads,
 }
 
@@ -51,7 +54,7 @@ def main() -> int:
         print(f"{kind}: {done // len(_KINDS):,}")
         for what, number in found.most_common():
             print(f"  {number:>9,}  {what or 'the same as the protobuf library'}")
-    return int(any(rule.startswith(NOT_EXPLAINED) for rule in totals["requests"]))
+    return int(any(rule.startswith(NOT_EXPLAINED) for found in totals.values() for rule in found))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ from typing import Final
 from support.fuzz.values import altered_bytes
 from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness, rows_of
-from support.remote_write.protobuf_reference import ReferenceSeries, read_reference
+from support.remote_write.protobuf_reference import (
+    ReferenceSeries,
+    read_reference,
+    read_reference_by_symbols,
+)
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.protobuf import MalformedError
@@ -22,6 +26,7 @@ NOW: Final = 1_794_800_000_000
 STRICTER: Final = {
     "has the wire type": "a known field of another wire type is no unknown field for us",
     "of version 2.0, announced as 1.0": "a 2.0 request would be an empty 1.0 request",
+    "of version 1.0, announced as 2.0": "a 1.0 request would be an empty 2.0 request",
     "has the unknown wire type": "groups, which no sender uses, are not skipped",
 }
 REFUSED: Final = "refused by the protobuf library"
@@ -29,7 +34,7 @@ OTHER_KINDS: Final = "other kinds of data"
 NOT_EXPLAINED: Final = "not explained"
 
 
-def request(chance: random.Random) -> bytes:
+def request(chance: random.Random, version: Version) -> bytes:
     names = ["__name__", "job", "instance", "__replica__", "zone"]
     series = []
     for _ in range(chance.randint(1, 4)):
@@ -38,7 +43,7 @@ def request(chance: random.Random) -> bytes:
         time = chance.choice([NOW, NOW - 15_000, 0, -1, NOW + 10**9])
         bits = chance.choice([0, rw.bits_of(1.5), rw.STALE])
         series.append(rw.Series(labels, [rw.Sample(time, bits)] * chance.randint(1, 2)))
-    return rw.request_v1(*series)
+    return rw.request_v1(*series) if version is Version.V1 else rw.request_v2(*series)
 
 
 def expected_rows(series: list[ReferenceSeries]) -> Counter[object]:
@@ -60,11 +65,16 @@ def expected_rows(series: list[ReferenceSeries]) -> Counter[object]:
     return rows
 
 
-def disagreement(harness: DecoderHarness, message: bytes) -> str:
+def reference_of(version: Version, message: bytes) -> list[ReferenceSeries] | None:
+    read = read_reference if version is Version.V1 else read_reference_by_symbols
+    return read(message)
+
+
+def disagreement(harness: DecoderHarness, version: Version, message: bytes) -> str:
     """The rule that explains it; empty when both agree."""
-    reference = read_reference(message)
+    reference = reference_of(version, message)
     try:
-        decoded = harness.decode(Version.V1, rw.compressed(message), NOW)
+        decoded = harness.decode(version, rw.compressed(message), NOW)
     except MalformedError as error:
         if reference is None:
             return ""
@@ -77,15 +87,15 @@ def disagreement(harness: DecoderHarness, message: bytes) -> str:
     return ""
 
 
-def check_requests(count: int, seed: int) -> Counter[str]:
+def check_requests(count: int, seed: int, version: Version) -> Counter[str]:
     """The rules that explain the disagreements, "" for agreement; REFUSED counts besides."""
     chance, harness = random.Random(seed), DecoderHarness()
     rules: Counter[str] = Counter()
     for _ in range(count):
-        message = altered_bytes(request(chance), chance)
+        message = altered_bytes(request(chance, version), chance)
         try:
-            rules[disagreement(harness, message)] += 1
-            rules[REFUSED] += read_reference(message) is None
+            rules[disagreement(harness, version, message)] += 1
+            rules[REFUSED] += reference_of(version, message) is None
         except NotImplementedError:
             rules[OTHER_KINDS] += 1
     return rules

@@ -1,8 +1,9 @@
-"""Remote write 1.0 by the protobuf library: what a request means to a reader that is not ours."""
+"""Remote write by the protobuf library: what a request means to a reader that is not ours."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,18 @@ _FIELDS = {
         ("symbols", 4, _KINDS.TYPE_BYTES, None),
         ("timeseries_v2", 5, _KINDS.TYPE_BYTES, None),
     ],
+    "SeriesBySymbols": [
+        ("labels_refs", 1, _KINDS.TYPE_UINT32, None),
+        ("samples", 2, _KINDS.TYPE_MESSAGE, "Sample"),
+        ("histograms", 3, _KINDS.TYPE_BYTES, None),
+        ("exemplars", 4, _KINDS.TYPE_BYTES, None),
+        ("metadata", 5, _KINDS.TYPE_BYTES, None),
+        ("created", 6, _KINDS.TYPE_INT64, ""),
+    ],
+    "Request": [
+        ("symbols", 4, _KINDS.TYPE_BYTES, None),
+        ("timeseries", 5, _KINDS.TYPE_MESSAGE, "SeriesBySymbols"),
+    ],
 }
 
 
@@ -36,7 +49,8 @@ class ReferenceSeries:
     """Time and bits of the value."""
 
 
-def _request_class() -> Any:
+def _request_classes() -> tuple[Any, Any]:
+    """Of 1.0 and 2.0."""
     file = descriptor_pb2.FileDescriptorProto(name="reference.proto", package="reference")
     for name, fields in _FIELDS.items():
         message = file.message_type.add(name=name)
@@ -48,10 +62,14 @@ def _request_class() -> Any:
                 added.type_name = f".reference.{of}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("reference.WriteRequest"))
+    old, new = (
+        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"reference.{name}"))
+        for name in ("WriteRequest", "Request")
+    )
+    return old, new
 
 
-_REQUEST = _request_class()
+_REQUEST, _REQUEST_BY_SYMBOLS = _request_classes()
 
 
 def read_reference(message: bytes) -> list[ReferenceSeries] | None:
@@ -69,6 +87,31 @@ def read_reference(message: bytes) -> list[ReferenceSeries] | None:
         )
         for each in request.timeseries
     ]
+
+
+def read_reference_by_symbols(message: bytes) -> list[ReferenceSeries] | None:
+    """As `read_reference`, of 2.0; a series with a reference to no symbol has no labels."""
+    try:
+        request = _REQUEST_BY_SYMBOLS.FromString(message)
+    except DecodeError:
+        return None
+    series = request.timeseries
+    if any(each.exemplars or each.histograms or each.metadata for each in series):
+        raise NotImplementedError
+    return [
+        ReferenceSeries(
+            _pairs(each.labels_refs, request.symbols),
+            [(one.timestamp, _bits(one.value)) for one in each.samples],
+        )
+        for each in series
+    ]
+
+
+def _pairs(references: Sequence[int], symbols: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    if len(references) % 2 or max(references, default=0) >= len(symbols):
+        return []
+    texts = [symbols[reference] for reference in references]
+    return list(zip(texts[::2], texts[1::2], strict=True))
 
 
 def _bits(value: float) -> int:
