@@ -33,11 +33,11 @@ class Published:
         return {labels: points for labels, points in kept.items() if points}
 
 
-def read_published(folder: Path) -> Published:
-    series = DeltaTable(folder / "series").to_pyarrow_table().to_pylist()
+def read_published(root: str | Path) -> Published:
+    series = DeltaTable(f"{root}/series").to_pyarrow_table().to_pylist()
     labels = {row["series"]: tuple(sorted(row["labels"])) for row in series}
     points: dict[Labels, list[Point]] = {}
-    for row in DeltaTable(folder / "samples").to_pyarrow_table(columns=LAYOUT).to_pylist():
+    for row in DeltaTable(f"{root}/samples").to_pyarrow_table(columns=LAYOUT).to_pylist():
         points.setdefault(labels[row["series"]], []).extend(_points(row))
     return Published({each: sorted(found) for each, found in points.items()})
 
