@@ -15,7 +15,7 @@ from spark_rollups.report.facts.assets import Floats, divided, increase_by, know
 from spark_rollups.report.facts.events import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.polls import api_error_ratio, certain_offset, response_ratio
-from spark_rollups.report.facts.stores import stream_growth
+from spark_rollups.report.facts.stores import stream_growth, tier_replicas
 from spark_rollups.report.figures import Figure, fill_row, offset_rows
 from spark_rollups.report.formatting import Level
 from spark_rollups.report.model import Chapter, Row, Table
@@ -146,7 +146,7 @@ def _accounts(facts: Facts) -> Table:
     return asset_table(
         facts, "accounts", now, now.seen, ("storage_bytes",),
         storage_bytes=used, storage_limit_bytes=limit,
-        storage_fill=np.where(np.isinf(limit), np.inf, divided(used, limit)),
+        storage_fill=np.where(np.isinf(limit), np.inf, divided(used / tier_replicas(now), limit)),
         storage_bytes_before=before.at_end(c.ACCOUNT_STORAGE_USED_BYTES),
         storage_reserved_bytes=now.at_end(c.ACCOUNT_STORAGE_RESERVED_BYTES), memory_bytes=memory,
         memory_limit_bytes=limit_of(most_memory, memory),

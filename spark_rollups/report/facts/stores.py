@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import numpy as np
@@ -61,7 +61,8 @@ class Store:
 
     subject: Subject
     storage: str  # file or memory
-    used: float
+    tier: str  # of an account, like R3; "" without tiers
+    used: float  # a tier, like its limit, counts one replica
     reserved: float  # by max_bytes of streams, used or not; 0 if unknown
     limit: float
     growth: Growth
@@ -94,12 +95,30 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Raise:
+    """What the report advises for one stream, as one store counts it."""
+
+    needed: float  # bytes that it reserves
+    unused: Growth  # of the new limit, beyond what the stream is expected to hold
+
+
+@dataclass(frozen=True, slots=True)
 class Stores:
     servers: tuple[Store, ...]
     accounts: tuple[Store, ...]
     placed: Mapping[Name, frozenset[str]]  # servers by stream
     replicas: Mapping[Name, int]
     info: Mapping[Name, Mapping[str, str]]  # labels by stream
+    raises: dict[Store, dict[Name, Raise]] = field(default_factory=lambda: defaultdict(dict))
+
+    def raised(self, store: Store, stream: Name) -> dict[Name, Raise]:
+        """Those of other streams that the report advises already."""
+        return {name: each for name, each in self.raises[store].items() if name != stream}
+
+    def free(self, store: Store, stream: Name) -> float:
+        """What the stream can reserve after the raises of the others."""
+        taken = sum(each.needed for each in self.raised(store, stream).values())
+        return max(store.free - taken, 0.0)
 
     def storage(self, stream: Name) -> str:
         return self.info.get(stream, {}).get("storage") or "file"
@@ -107,9 +126,11 @@ class Stores:
     def of_stream(self, stream: Name) -> list[Store]:
         """The servers and the account that hold a stream."""
         place, servers = (stream[0], self.storage(stream)), self.placed.get(stream, frozenset())
+        tiers = ("", f"R{self.replicas.get(stream, 1)}")
         return [
             *(each for each in self.servers if each.place == place and each.subject.server in servers),
-            *(each for each in self.accounts if each.place == place and each.subject.account == stream[1]),
+            *(each for each in self.accounts if each.place == place
+              and each.subject.account == stream[1] and each.tier in tiers),
         ]  # fmt: skip
 
     def elsewhere(self, stream: Name) -> list[Store]:
@@ -118,8 +139,8 @@ class Stores:
         return [each for each in self.servers if each.place == place and each not in held]
 
     def copies(self, store: Store, stream: Name) -> int:
-        """How often the store counts a byte of the stream: an account counts all replicas."""
-        return 1 if store.subject.server else self.replicas.get(stream, 1)
+        """How often the store counts a byte of the stream: an account without tiers counts all replicas."""
+        return 1 if store.subject.server or store.tier else self.replicas.get(stream, 1)
 
 
 def stores_of(facts: Facts) -> Stores:
@@ -144,27 +165,32 @@ def _stores(
     metrics: Mapping[str, tuple[Metric, Metric, Metric]],
     forecasts: Mapping[tuple[str, ...], Forecast],
 ) -> list[Store]:
-    found = []
+    found, copies = [], tier_replicas(assets)
     for storage, (level, reserved, limit) in metrics.items():
         used, most = assets.at_end(level), assets.limit(limit, level)
         held = np.nan_to_num(assets.at_end(reserved))
         for index in np.flatnonzero(~np.isnan(used) & (most > 0)).tolist():
-            subject, size = subject_of(assets, index), float(used[index])
-            tier = (
-                assets.names[index][assets.labels.index("tier")] if "tier" in assets.labels else ""
-            )
+            subject = subject_of(assets, index)
+            tier = dict(zip(assets.labels, assets.names[index], strict=True)).get("tier", "")
             key = (level.name, subject.system, subject.account, subject.server, tier)
-            growth = growth_of(size, forecasts.get(key))
-            store = Store(subject, storage, size, float(held[index]), float(most[index]), growth)
-            found.append(store)
+            size = float(used[index] / copies[index])
+            growth = growth_of(size, forecasts.get(key), copies[index])
+            held_here, limit_here = float(held[index]), float(most[index])
+            found.append(Store(subject, storage, tier, size, held_here, limit_here, growth))
     return found
 
 
-def growth_of(level: float, forecast: Forecast | None) -> Growth:
+def tier_replicas(assets: Assets) -> Floats:
+    """What is used in a tier of an account counts all replicas, its limit and what is reserved one."""
+    tiers = [name[-1][1:] if "tier" in assets.labels else "" for name in assets.names]
+    return np.array([float(tier) if tier.isdigit() else 1.0 for tier in tiers])
+
+
+def growth_of(level: float, forecast: Forecast | None, copies: float = 1.0) -> Growth:
     """Without a forecast the level stays: what is unknown is said where the table is."""
     if forecast is None:
         return Growth(((0, level),))
-    ahead = (((each.day - forecast.as_of).days, each.middle) for each in forecast.ahead)
+    ahead = (((each.day - forecast.as_of).days, each.middle / copies) for each in forecast.ahead)
     return Growth(((0, level), *ahead))
 
 

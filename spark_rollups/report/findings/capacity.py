@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -18,7 +18,18 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Assets, Name, Subject, divided
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.stores import Growth, Store, Stores, discards_old, is_near
+from spark_rollups.report.facts.stores import (
+    HORIZON_DAYS,
+    Growth,
+    Raise,
+    Store,
+    Stores,
+    discards_old,
+    growth_of,
+    is_near,
+    most_urgent_first,
+    tier_replicas,
+)
 from spark_rollups.report.findings.finding import (
     Advice,
     Finding,
@@ -33,7 +44,7 @@ _LEAD = timedelta(days=7)
 
 
 def capacity_findings(facts: Facts, stores: Stores) -> Iterator[Finding]:
-    for each in facts.forecasts:
+    for each in most_urgent_first(facts.forecasts):  # the first raise is checked first
         if each.fills and each.level is not None and each.limit is not None:
             yield from _of_forecast(facts, stores, each)
     yield from _unknown_dates(facts)
@@ -96,7 +107,7 @@ def _unknown_dates(facts: Facts) -> Iterator[Finding]:
 def _high(
     code: str, facts: Facts, assets: Assets, level: Metric, most: Metric, what: str, line: float
 ) -> Iterator[Finding]:
-    used, limit = assets.at_end(level), assets.limit(most, level)
+    used, limit = assets.at_end(level) / tier_replicas(assets), assets.limit(most, level)
     fill = divided(used, limit)
     server = code.startswith("CAP-SERVER")
     mask = fill > line if server else fill >= line
@@ -109,6 +120,7 @@ def _high(
 
 _DAY = 86_400.0
 _GIB, _MIB = 1 << 30, 1 << 20
+_AHEAD = (0, 7, 30, 90, HORIZON_DAYS)
 _MORE = 1.25  # above the highest expected level, so that the next report does not repeat it
 _AIM = 0.8  # a shorter retention leaves a fifth of the limit free
 _LEAST_AGE = 3600.0  # a shorter retention is no advice
@@ -118,21 +130,47 @@ class _Holder(NamedTuple):
     """A server or an account that would hold a raise."""
 
     store: Store
-    needed: float  # bytes that the raise reserves there
-    full: date | None  # with the raise; None: not within a year, or unknown
+    wanted: Raise
+    free: float
+    others: tuple[str, ...]  # streams that are raised before it
+    full: date | None  # with all raises in use; None: not within a year, or unknown
 
     @property
     def holds(self) -> bool:
-        return self.needed <= self.store.free
+        return self.wanted.needed <= self.free
 
     @property
     def sentence(self) -> str:
         store = self.store
-        what = f"{'Server' if store.subject.server else 'Account'} {store.subject.name}"
-        free = f"{fmt.bytes_text(store.free)} of {fmt.bytes_text(store.limit)} free to reserve"
+        tier = f", tier {store.tier}," if store.tier else ""
+        what = f"{'Server' if store.subject.server else 'Account'} {store.subject.name}{tier}"
+        free = f"{fmt.bytes_text(self.free)} of {fmt.bytes_text(store.limit)} free to reserve"
+        if self.others:
+            free += f" after {fmt.listed(self.others)}"
         if not self.holds:
-            return f"{what} does not hold it: {fmt.bytes_text(self.needed)} needed, {free}."
-        return f"{what} holds it ({free}) and would then be full {store.full_text(self.full)}."
+            needed = fmt.bytes_text(self.wanted.needed)
+            return f"{what} does not hold it: {needed} needed, {free}."
+        return f"{what} holds it ({free}); with it in use full {store.full_text(self.full)}."
+
+
+def _holders(
+    stores: Stores, stream: Name, as_of: date, added: float, unused: Growth
+) -> list[_Holder]:
+    """Of `added` bytes more for each replica."""
+    found = []
+    for store in stores.of_stream(stream):
+        copies, others = stores.copies(store, stream), stores.raised(store, stream)
+        wanted = Raise(added * copies, Growth(tuple((day, n * copies) for day, n in unused.points)))
+        growths = [wanted.unused, *(each.unused for each in others.values())]
+        names, full = tuple(name[2] for name in others), store.full_on(as_of, 1.0, growths)
+        found.append(_Holder(store, wanted, stores.free(store, stream), names, full))
+    return found
+
+
+def _book(stores: Stores, stream: Name, raises: Iterable[tuple[Store, Raise]]) -> None:
+    """The next raise finds less free."""
+    for store, wanted in raises:
+        stores.raises[store][stream] = wanted
 
 
 def wanted_limit(each: Forecast) -> int:
@@ -154,36 +192,40 @@ def stream_advice(facts: Facts, stores: Stores, each: Forecast) -> Advice:
             ("A limit of messages reserves no storage; its bytes count against servers and account.",),
             (f"nats stream edit {quoted} --max-msgs {wanted} --dry-run",),
         )  # fmt: skip
+    level = growth_of(each.level or 0.0, each)
+    unused = Growth(tuple((day, max(wanted - level.at(day), 0.0)) for day in _AHEAD))
     added = max(wanted - (each.limit or 0.0), 0.0)
-    holders = [
-        _Holder(store, added * stores.copies(store, each.asset), store.full_on(each.as_of))
-        for store in stores.of_stream(each.asset)
-    ]
+    holders = _holders(stores, each.asset, each.as_of, added, unused)
     checked = [holder.sentence for holder in holders] or [
         "Servers and account of this stream are unknown: check their free storage first."
     ]
     raising = f"nats stream edit {quoted} --max-bytes {wanted} --dry-run"
     if all(holder.holds for holder in holders):
+        _book(stores, each.asset, ((holder.store, holder.wanted) for holder in holders))
         what = f"Raise max_bytes of stream {each.stream} to {fmt.bytes_text(wanted)}"
         return Advice(what, tuple(checked), (raising,))
     size = fmt.bytes_text(wanted)
     checked.insert(0, f"Do not raise max_bytes to {size}: it does not fit.")
-    what, more, commands = _instead(facts, stores, each, size, added, holders, raising)
+    what, more, commands = _instead(facts, stores, each, Raise(wanted, unused), holders, raising)
     return Advice(what, (*checked, *filter(None, more)), commands, fits=False)
 
 
 def _instead(
-    facts: Facts, stores: Stores, each: Forecast, size: str, added: float,
-    holders: list[_Holder], raising: str,
+    facts: Facts, stores: Stores, each: Forecast, wanted: Raise, holders: list[_Holder], raising: str
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:  # fmt: skip
     """Move it, keep less, or add a server: what, what was checked, commands."""
     blocked = [holder.store.subject for holder in holders if not holder.holds]
     servers, quoted = [each.server for each in blocked if each.server], shlex.quote(each.stream)
-    moved = (each.level or 0.0) + added
-    free = [store.subject.server for store in stores.elsewhere(each.asset) if store.free >= moved]
+    size = fmt.bytes_text(wanted.needed)
+    room = {store: stores.free(store, each.asset) for store in stores.elsewhere(each.asset)}
+    # The server chooses the one with most free.
+    free = sorted((store for store in room if room[store] >= wanted.needed), key=room.__getitem__)
+    targets = free[::-1][: len(servers)]
     replicated = stores.replicas.get(each.asset, 1) > 1
-    if replicated and len(servers) == len(blocked) and len(free) >= len(servers):
-        gone, others = fmt.listed(servers), fmt.listed(free)
+    if replicated and len(servers) == len(blocked) == len(targets):
+        staying = ((holder.store, holder.wanted) for holder in holders if holder.holds)
+        _book(stores, each.asset, (*staying, *((store, wanted) for store in targets)))
+        gone, others = fmt.listed(servers), fmt.listed([each.subject.server for each in targets])
         move = f"nats stream cluster peer-remove {quoted}"
         return (
             f"Move stream {each.stream} from {gone} to {others}, then raise max_bytes to {size}",
@@ -269,6 +311,7 @@ def age_advice(facts: Facts, stores: Stores, stream: Name, lag: float) -> Advice
             (f"Do not raise max_age to {longer}: it does not fit.", *checked),
             fits=False,
         )
+    _book(stores, stream, ((holder.store, holder.wanted) for holder in holders))
     return Advice(
         f"Raise max_age of stream {stream[2]} to {longer}, and make the consumer faster",
         checked,
@@ -286,11 +329,8 @@ def _holders_of_age(
     limit = float(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)[index])
     wanted = min(per_day * max_age / _DAY, limit if limit > 0 else math.inf)
     added = max(wanted - float(now.at_end(c.STREAM_BYTES)[index]), 0.0)
-    as_of, found = facts.forecasts_as_of or facts.as_of, []
-    for store in stores.of_stream(stream):
-        needed = added * stores.copies(store, stream)
-        found.append(_Holder(store, needed, store.full_on(as_of, 1.0, (Growth(((0, needed),)),))))
-    return found
+    as_of = facts.forecasts_as_of or facts.as_of
+    return _holders(stores, stream, as_of, added, Growth(((0, added),)))
 
 
 def _whole_hours(seconds: float) -> int:

@@ -67,6 +67,23 @@ def server(rollups: LiteralRollups, name: str, reserved: float) -> None:
     rollups.forecast(LAST, **forecast(**row))
 
 
+def holding(rollups: LiteralRollups, name: str, used: float) -> None:
+    for row in rollups.rows["daily"]:
+        if row["metric"] == c.SERVER_STORAGE_USED_BYTES.name and row["server"] == name:
+            row.update(dict.fromkeys(("min", "max", "first", "last"), used * GIB))
+
+
+def another(rollups: LiteralRollups, name: str, day: date) -> None:
+    """Like ORDERS, on the first server, and full on a later day."""
+    labels = {"discard": "new", "retention": "limits", "storage": "file", "leader": "n1"}
+    stream = {**STREAM, "stream": name}
+    rollups.gauge(c.STREAM_UP, BOTH, 1, **stream)
+    rollups.gauge(c.STREAM_BYTES, BOTH, 16 * GIB, **stream)
+    rollups.gauge(c.STREAM_REPLICAS, BOTH, 1, **stream)
+    rollups.gauge(c.STREAM_INFO, BOTH, 1, labels=labels, **stream)
+    rollups.forecast(LAST, **forecast(**{**DATES, **AHEAD, **stream, "likely": day}))
+
+
 def of_stream(rollups: LiteralRollups) -> Action:
     (found,) = [each for each in report_of(rollups).actions if each.code == "CAP-STREAM-FULL-SOON"]
     return found
@@ -79,8 +96,11 @@ def plain(action: Action) -> str:
 def test_a_raise_that_fits_names_who_holds_it_and_when_that_is_full() -> None:
     action = of_stream(filling({"n1": 60}))
     assert action.what == "Raise max_bytes of stream ORDERS to 60.0\u00a0GiB"
-    assert "Server n1 holds it (40.0 GiB of 100 GiB free to reserve)" in plain(action)
-    assert "would then be full around 10 Mar 2027" in plain(action)
+    # In 90 days the server holds 95 GiB, and the stream 12 GiB less than its new limit.
+    assert (
+        "Server n1 holds it (40.0 GiB of 100 GiB free to reserve); "
+        "with it in use full around 9 Feb 2027." in plain(action)
+    )
     assert action.commands[0] == f"nats stream edit ORDERS --max-bytes {60 * 2**30} --dry-run"
 
 
@@ -120,12 +140,31 @@ def test_a_work_queue_gets_a_server_more_and_not_a_shorter_retention() -> None:
 
 
 def test_a_replicated_stream_moves_to_a_server_that_holds_it() -> None:
-    servers = {"n1": 85.0, "n2": 50.0, "n3": 50.0, "n4": 20.0}
-    action = of_stream(filling(servers, replicas=3))
+    """Its whole new limit is reserved there."""
+    servers = {"n1": 85.0, "n2": 50.0, "n3": 50.0, "n4": 41.0}
+    rollups = filling(servers, replicas=3)
+    holding(rollups, "n4", 20)
+    assert "Move" not in of_stream(rollups).what
+    rollups = filling({**servers, "n4": 40.0}, replicas=3)
+    holding(rollups, "n4", 20)
+    action = of_stream(rollups)
     assert action.what.replace("\u00a0", " ") == (
         "Move stream ORDERS from n1 to n4, then raise max_bytes to 60.0 GiB"
     )
     assert action.commands[0] == "nats stream cluster peer-remove ORDERS n1"
+
+
+def test_each_raise_takes_from_what_the_next_one_finds_free() -> None:
+    rollups = filling({"n1": 60})
+    for name, day in (("LAST", 9), ("NEXT", 5)):
+        another(rollups, name, date(2027, 1, day))
+    found = {action.findings[0].subject.stream: action for action in report_of(rollups).actions}
+    assert "Server n1 holds it (40.0 GiB of 100 GiB free to reserve);" in plain(found["ORDERS"])
+    assert "holds it (20.0 GiB of 100 GiB free to reserve after ORDERS)" in plain(found["NEXT"])
+    assert "Server n1 does not hold it: 20.0 GiB needed, 0 B of 100 GiB free" in plain(
+        found["LAST"]
+    )
+    assert not any("--max-bytes" in command for command in found["LAST"].commands)
 
 
 def test_an_account_counts_every_replica() -> None:
@@ -137,6 +176,21 @@ def test_an_account_counts_every_replica() -> None:
     assert "Account APP does not hold it: 60.0 GiB needed, 52.0 GiB of 100 GiB free" in plain(
         action
     )
+
+
+def test_a_tier_of_an_account_counts_one_replica_of_its_own_streams() -> None:
+    """The server multiplies the limit of R3 by three, and reports what three replicas use."""
+    rollups = filling({"n1": 50, "n2": 50, "n3": 50}, replicas=3)
+    for tier, used, limit in (("R1", 5, 10), ("R3", 48, 40)):
+        labels = {"tier": tier}
+        rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, BOTH, used * GIB, labels=labels, account="APP")
+        rollups.gauge(
+            c.ACCOUNT_STORAGE_LIMIT_BYTES, BOTH, limit * GIB, labels=labels, account="APP"
+        )
+    text = plain(of_stream(rollups))
+    assert "Raise max_bytes of stream ORDERS" in text
+    assert "Account APP, tier R3, holds it (24.0 GiB of 40.0 GiB free to reserve)" in text
+    assert "R1" not in text
 
 
 def test_unknown_placement_is_said() -> None:
@@ -164,9 +218,7 @@ def test_a_lost_server_moves_replicas_only_to_servers_without_one(
 ) -> None:
     names = {f"n{number}": 60.0 - number for number in range(1, servers + 1)}
     rollups = filling(names, replicas=3)
-    for row in rollups.rows["daily"]:
-        if row["metric"] == c.SERVER_STORAGE_USED_BYTES.name and row["server"] == "n1":
-            row.update(dict.fromkeys(("min", "max", "first", "last"), 55 * GIB))
+    holding(rollups, "n1", 55)
     report = report_of(rollups)
     found = {row["server"]: row for row in rows_of(report, "scenarios")}
     assert found["n1"]["server_lost"] == "lost"
@@ -181,7 +233,7 @@ def test_a_lost_server_moves_replicas_only_to_servers_without_one(
 
 
 def test_a_store_without_a_forecast_has_no_date() -> None:
-    flat = Store(Subject("s", server="n"), "file", 50.0, 0.0, 100.0, Growth(((0, 50.0),)))
+    flat = Store(Subject("s", server="n"), "file", "", 50.0, 0.0, 100.0, Growth(((0, 50.0),)))
     assert flat.full_on(date(2026, 11, 30)) is None
     assert not flat.growth.is_known
     rollups = filling({"n1": 50})
