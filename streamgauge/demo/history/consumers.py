@@ -16,7 +16,7 @@ from streamgauge.demo.history.scenario import SERVERS, SYSTEM
 from streamgauge.demo.history.servers import leaders
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask, since_exporter_start, steps_at
 
-_NO_OWNER: Final = ("",) * len(c.OWNER_LABELS)
+_NO_METADATA: Final = ("",) * len(c.OWNER_LABELS[2:])
 _CAUSES: Final = {"slow": 1, "poison": 4}
 
 
@@ -136,6 +136,7 @@ def _record_identity(recording: Recording, flow: ConsumerFlow, who: tuple[str, .
     )
     for place, server in enumerate(SERVERS):
         labels = (flow.plan.name, "push" if flow.plan.push else "pull", "explicit", "all", "instant",
-                  "false", "none", "false", server, str(stream.replicas))  # fmt: skip
+                  "false", "none", "false", server, str(stream.replicas), "", flow.plan.team,
+                  *_NO_METADATA)  # fmt: skip
         led = flow.exists & (leading == place)
-        recording.add(c.CONSUMER_INFO, (*who, *labels, *_NO_OWNER), only(led, 1))
+        recording.add(c.CONSUMER_INFO, (*who, *labels), only(led, 1))

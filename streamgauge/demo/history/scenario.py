@@ -53,6 +53,8 @@ class StreamPlan:
     recreated: float | None = None
     restored: float | None = None
     leak: float = 0.0  # ephemeral consumers more each day
+    owner: str = ""
+    team: str = ""
     findings: tuple[Finding, ...] = ()
 
 
@@ -74,28 +76,31 @@ class ConsumerPlan:
     push: bool = False
     recreated: float | None = None
     removed: float | None = None
+    team: str = ""  # if it is not that of the stream
     findings: tuple[Finding, ...] = ()
 
 
 STREAMS: Final = (
     StreamPlan(
         name="ORDERS", rate=24, size=1400, growth=0.004, max_age=14 * DAY, max_bytes=60 * GIB,
-        subjects=12,
+        subjects=12, team="shop",
     ),
     # Rejects when full, in about three weeks.
     StreamPlan(
         name="PAYMENTS", rate=5, size=2100, growth=0.003, weekend=0.35, leader=1,
         discard="new", max_bytes=32 * GIB, kept_at_end=11_900_000, purged=((41.4, 4_000_000),),
-        subjects=4, findings=(("dupe-window-short", "warn"),),
+        subjects=4, owner="pay-oncall@example.com", team="payments",
+        findings=(("dupe-window-short", "warn"),),
     ),
     # A work queue that keeps exhausted messages.
     StreamPlan(
         name="INVOICES", rate=4, size=3200, leader=2, weekend=0.1, retention="workqueue",
-        discard="new", max_messages=2_000_000, subjects=2, findings=(("abandoned-kept", "warn"),),
+        discard="new", max_messages=2_000_000, subjects=2, team="payments",
+        findings=(("abandoned-kept", "warn"),),
     ),
     StreamPlan(
         name="SIGNUPS", rate=2, size=600, weekend=0.8, max_age=7 * DAY, copies=2.0, window=300,
-        recreated=15.5,
+        recreated=15.5, team="shop",
     ),
     StreamPlan(
         name="NOTICES", rate=3, size=450, leader=1, weekend=0.7, retention="interest",
@@ -108,7 +113,7 @@ STREAMS: Final = (
     # At its limit by design: it drops the oldest, and its time range shrinks.
     StreamPlan(
         name="CLICKS", account=OTHER, rate=85, size=700, growth=0.006, weekend=0.9, leader=2,
-        max_bytes=4 * GIB, replicas=1, leak=6.0, subjects=30,
+        max_bytes=4 * GIB, replicas=1, leak=6.0, subjects=30, team="analytics",
         findings=(("replicas-one", "info"), ("retention-vs-lag", "warn")),
     ),
     # Was full for two days, until its limit was raised.
@@ -130,7 +135,7 @@ CONSUMERS: Final = (
     ConsumerPlan(stream="ORDERS", name="billing", speed=2.0, max_ack_pending=20_000,
                  findings=(("max-ack-pending-high", "info"),)),
     ConsumerPlan(stream="ORDERS", name="shipping", speed=1.6, max_deliver=8),
-    ConsumerPlan(stream="ORDERS", name="fraud", speed=1.3, ack_seconds=0.9, max_deliver=5,
+    ConsumerPlan(stream="ORDERS", name="fraud", speed=1.3, ack_seconds=0.9, max_deliver=5, team="payments",
                  findings=(("no-dead-letter", "warn"),)),
     ConsumerPlan(stream="PAYMENTS", name="stuck", speed=2.5, stuck=4.6, max_ack_pending=20,
                  ack_wait=30.0, findings=(("max-ack-pending-low", "info"), _UNLIMITED)),

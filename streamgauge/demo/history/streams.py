@@ -23,7 +23,7 @@ from streamgauge.demo.history.time_grid import (
     steps_at,
 )
 
-_NO_OWNER: Final = ("",) * len((*c.OWNER_LABELS, *c.WRITER_LABELS))
+_NO_METADATA: Final = ("",) * len((*c.OWNER_LABELS[2:], *c.WRITER_LABELS))
 _FULL: Final = "10077"  # the server's code for: maximum messages or bytes exceeded
 
 
@@ -148,8 +148,9 @@ def _record_replicas(
     for place, server in enumerate(SERVERS):
         led = leading == place if plan.replicas > 1 else np.full(len(grid), place == plan.leader)
         labels = (plan.retention, plan.discard, "file", "none", kind, server,
-                  f"S-R{plan.replicas}F-{plan.name[:4]}", str(plan.replicas), "")  # fmt: skip
-        recording.add(c.STREAM_INFO, (*who, *labels, *_NO_OWNER), only(led, 1))
+                  f"S-R{plan.replicas}F-{plan.name[:4]}", str(plan.replicas), "", plan.owner, plan.team,
+                  *_NO_METADATA)  # fmt: skip
+        recording.add(c.STREAM_INFO, (*who, *labels), only(led, 1))
         if plan.replicas > 1:
             follows, down = ~led, is_down(grid, server)
             recording.add(c.STREAM_REPLICA_OFFLINE, (*who, server), only(follows, down))

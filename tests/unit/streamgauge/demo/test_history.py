@@ -386,3 +386,16 @@ def test_a_condition_begins_when_it_is_first_seen_and_the_verdict_is_the_gravest
             words = [(word, 0.0) for word in Condition if word in held and held[word][place]]
             wanted = verdict(tuple(words), paused=False, idle=judged[place] == Verdict.IDLE)
             assert judged[place] == wanted, (plan.name, words)
+
+
+def test_streams_have_owners_and_a_consumer_may_have_its_own() -> None:
+    def owners(metric: Metric, **labels: str) -> set[tuple[str, str]]:
+        found = [dict(each.labels) for each in series(metric, **labels)]
+        return {(each.get("owner_team", ""), each.get("owner_name", "")) for each in found}
+
+    assert owners(catalog.STREAM_INFO, stream="PAYMENTS") == {
+        ("payments", "pay-oncall@example.com")
+    }
+    assert owners(catalog.STREAM_INFO, stream="NOTICES") == {("", "")}
+    assert owners(catalog.CONSUMER_INFO, consumer="fraud") == {("payments", "")}
+    assert owners(catalog.CONSUMER_INFO, consumer="billing") == {("", "")}
