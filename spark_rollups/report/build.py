@@ -50,6 +50,7 @@ def build_report(
     facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
     consumers, sizing = consumer_month(facts, progress), sizing_of(facts)
+    at_end = current_state(facts)
     progress("reading events")
     started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
@@ -60,7 +61,7 @@ def build_report(
     findings = by_urgency(
         [
             *capacity_findings(facts, stores),
-            *rules.consumer_findings(facts, consumers, sizing, stores),
+            *rules.consumer_findings(facts, consumers, at_end, sizing, stores),
             *rules.server_findings(facts),
             *rules.publishing_findings(facts, rejections),
             *rules.change_findings(facts, events),
@@ -68,7 +69,7 @@ def build_report(
             *rules.data_findings(facts, gaps),
         ]
     )
-    actions = actions_of(facts, findings, current_state(facts), owners, stores, made.date())
+    actions = actions_of(facts, findings, at_end, owners, stores, made.date())
     findings = with_dates_and_owners(findings, actions, owners, facts.as_of)
     progress("writing chapters")
     front = front_page.front_page(facts, consumers, findings, actions)

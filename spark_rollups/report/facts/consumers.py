@@ -231,6 +231,15 @@ class CurrentState:
     losing: Mask  # messages were lost on the newest day or the day before
     last_loss: list[date | None]  # the newest day of the month with a loss
 
+    @property
+    def needs_work(self) -> Mask:
+        """What cannot wait, and what is wrong with a long or an unknown lag."""
+        found = [
+            self.is_urgent(index) or (self.is_bad(index) and not self.lag[index] < LONG_LAG)
+            for index in range(len(self.verdict))
+        ]
+        return np.array(found, bool)
+
     def is_urgent(self, index: int) -> bool:
         return bool(self.losing[index] or self.growing[index]) or self.verdict[index] in STUCK
 

@@ -42,8 +42,9 @@ _GIB = 1 << 30  # smaller reservations are no finding
 
 
 def consumer_findings(
-    facts: Facts, month: consumers.ConsumerMonth, sizes: consumers.Sizing, stores: Stores
-) -> Iterator[Finding]:
+    facts: Facts, month: consumers.ConsumerMonth, at_end: consumers.CurrentState,
+    sizes: consumers.Sizing, stores: Stores,
+) -> Iterator[Finding]:  # fmt: skip
     now = facts.consumers.now
     found = partial(findings_of, facts=facts, assets=now)
     longer = partial(_longer, facts, stores, month.lag)
@@ -54,7 +55,7 @@ def consumer_findings(
     yield from _headroom(facts, month, longer)
     yield from _abandoned(facts)
     yield from _redelivery(facts, month, sizes)
-    yield from _not_well(facts, month)
+    yield from _not_well(facts, month, at_end)
     worse = (month.lag >= _WORSE_FACTOR * month.lag_before) & (month.lag >= _WORSE_LEAST)
     yield from found(
         "CON-LAG-WORSE", mask=worse, weight=month.lag, lag=month.lag, before=month.lag_before,
@@ -124,14 +125,19 @@ def _redelivery(
     )  # fmt: skip
 
 
-def _not_well(facts: Facts, month: consumers.ConsumerMonth) -> Iterator[Finding]:
+def _not_well(
+    facts: Facts, month: consumers.ConsumerMonth, at_end: consumers.CurrentState
+) -> Iterator[Finding]:
+    """For a large part of the month, or at its end; losses have a finding of their own."""
     conditions: dict[int, list[Evidence]] = {}
     for each in month.conditions:
         held = Evidence(each.condition, known(each.share), Kind.SHARE)
         conditions.setdefault(each.consumer, []).append(held)
+    now_bad = at_end.needs_work & ~(month.lost > 0)
     yield from findings_of(
-        "CON-NOT-WELL", facts, facts.consumers.now, month.not_well >= _NOT_WELL_SHARE,
-        weight=month.not_well, share=month.not_well, state=consumers.worst_state(month.verdicts),
+        "CON-NOT-WELL", facts, facts.consumers.now, (month.not_well >= _NOT_WELL_SHARE) | now_bad,
+        weight=np.nan_to_num(month.not_well), share=month.not_well,
+        state=consumers.worst_state(month.verdicts), now=at_end.text,
         before=consumers.not_well(month.verdicts_before),
         more=lambda index: conditions.get(index, [])[:_CONDITIONS],
     )  # fmt: skip

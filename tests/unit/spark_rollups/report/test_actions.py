@@ -102,6 +102,48 @@ def test_a_stuck_consumer_is_due_today_whatever_its_lag() -> None:
     assert (action.by, action.what) == (None, "Fix consumer billing of ORDERS: ack-pending full")
 
 
+@pytest.mark.parametrize("span", [NOVEMBER, BOTH])
+@pytest.mark.parametrize(
+    ("verdict", "lag", "by"),
+    [
+        (STUCK, 80_000.0, None),
+        (STUCK, None, None),
+        (3, 80_000.0, date(2026, 12, 7)),
+        (3, None, date(2026, 12, 7)),
+    ],
+)
+def test_a_consumer_that_is_unwell_on_the_last_day_alone_is_never_missing(
+    span: list[date], verdict: int, lag: float | None, by: date | None
+) -> None:
+    """A day is less than 5 % of the month; a new consumer has no month to compare with."""
+    rollups = healthy()
+    new, last = {**STREAM, "consumer": "fresh"}, len(span) - 1
+    rollups.gauge(c.CONSUMER_UP, span, 1, **new)
+    rollups.gauge(c.CONSUMER_VERDICT, span, lambda day: verdict if day == last else 0, **new)
+    if lag is not None:
+        rollups.gauge(c.CONSUMER_LAG_SECONDS, span, lambda day: lag if day == last else 1.0, **new)
+    rollups.states(c.CONSUMER_VERDICT, span[:-1], {0: DAY}, **new)
+    rollups.states(c.CONSUMER_VERDICT, span[-1:], {verdict: DAY}, **new)
+    report = report_of(rollups)
+    (action,) = report.actions
+    assert (action.by, action.findings[0].subject.consumer) == (by, "fresh")
+    assert c.VERDICTS[verdict] in action.what
+    assert "nothing needs attention" not in report.front.headline
+
+
+def test_a_short_lag_at_the_end_is_no_action() -> None:
+    rollups = healthy()
+    rollups.gauge(c.CONSUMER_VERDICT, NOVEMBER, lambda day: 3 if day == 29 else 0, **CONSUMER)
+    assert actions(rollups) == []
+
+
+def test_a_state_that_began_after_the_last_known_time_is_named() -> None:
+    rollups = healthy()
+    rollups.gauge(c.CONSUMER_VERDICT, NOVEMBER, STUCK, **CONSUMER)
+    (finding,) = actions(rollups)[0].findings
+    assert finding.summary == "Consumer billing of ORDERS is not well: ack-pending full."
+
+
 def test_all_findings_of_a_consumer_are_one_action() -> None:
     rollups = healthy()
     behind(rollups, growing=True)
