@@ -30,6 +30,7 @@ from spark_rollups.report.model import Report
 from spark_rollups.report.month import Progress, ReportError
 from spark_rollups.report.render import html_report, render
 from spark_rollups.report.settings import ReportSettings
+from streamgauge.serving.settings.loader import SettingsError
 
 _INDEX = "index.json"
 _PAUSES = (1.0, 5.0)  # seconds before the second and the third attempt
@@ -76,7 +77,7 @@ class Delivery:
             self.progress(f"sending to {what}")
             try:
                 repeated(deliver, self.progress)
-            except DeliveryError as error:
+            except (DeliveryError, SettingsError) as error:
                 failures.append(str(error))
         if failures:
             raise DeliveryError("; ".join(failures))
@@ -93,7 +94,8 @@ class Delivery:
             if "csv" in mail.attach:
                 attached[f"{stem}-csv.zip"] = self._zipped(f"{stem}-csv/")
             message = mail_of(report, mail, attached, link)
-            yield f"{len(mail.recipients)} recipients", partial(send_mail, message, mail)
+            waiting = list(mail.recipients)
+            yield f"{len(waiting)} recipients", partial(send_mail, message, mail, waiting)
         for number, hook in enumerate(self.settings.webhooks, 1):
             yield f"webhook {number}", partial(post, report, hook, link)
 

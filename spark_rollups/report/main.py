@@ -29,10 +29,10 @@ _EXIT_NOT_SENT = 3  # the files are written
 _WIDTH = 79
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, made: datetime | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
-        _run(arguments)
+        _run(arguments, made or datetime.now(UTC))
     except (ReportError, RollupError, SettingsError, ThresholdError) as error:
         sys.stderr.write(f"streamgauge report: {error}\n")
         return _EXIT_ERROR
@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    progress, made = progress_lines(), datetime.now(UTC)
+def _run(arguments: argparse.Namespace, made: datetime) -> None:
+    progress = progress_lines()
     month = parse_month(arguments.month, made.date())
     chosen = thresholds.overridden(arguments.assignments, of_exporter=True)
     settings = read_settings(arguments.config)
@@ -61,7 +61,8 @@ def _run(arguments: argparse.Namespace) -> None:
     for name in written:
         sys.stdout.write(f"wrote {delivery.root}/{name}\n")
     delivery.send(report)
-    if not arguments.owner:  # the alert is about the report of the whole system
+    # The alert is about the newest report of the whole system.
+    if not arguments.owner and month >= parse_month("last", made.date()):
         delivery.record_success()
 
 

@@ -56,19 +56,22 @@ def mail_of(
     return made
 
 
-def send_mail(message: EmailMessage, settings: MailSettings) -> None:
-    """Raises DeliveryError, also if the server refuses one of the recipients."""
+def send_mail(message: EmailMessage, settings: MailSettings, waiting: list[str]) -> None:
+    """Raises DeliveryError if the server refuses a recipient; only those stay in `waiting`."""
     try:
         with _connected(settings) as server:
             if settings.password_file is not None:
                 server.login(settings.username, read_secret(settings.password_file))
-            refused = server.send_message(message)
+            try:
+                waiting[:] = server.send_message(message, to_addrs=waiting)
+            except smtplib.SMTPRecipientsRefused as error:  # all of them
+                waiting[:] = error.recipients
     except (OSError, smtplib.SMTPException) as error:
         # One line, without the message itself.
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise DeliveryError(f"mail by {settings.host}:{settings.port}: {reason}") from error
-    if refused:
-        raise DeliveryError(f"mail by {settings.host}: refused for {fmt.listed(sorted(refused))}")
+    if waiting:
+        raise DeliveryError(f"mail by {settings.host}: refused for {fmt.listed(sorted(waiting))}")
 
 
 def _connected(settings: MailSettings) -> smtplib.SMTP:

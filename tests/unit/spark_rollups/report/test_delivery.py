@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,12 +52,14 @@ def bad() -> Report:
     return report_of(with_everything(HOSTILE))
 
 
-def run(rollups: Path, out: Path, settings: dict[str, Any], *flags: str) -> int:
+def run(
+    rollups: Path, out: Path, settings: dict[str, Any], *flags: str, made: datetime = MADE
+) -> int:
     out.mkdir(exist_ok=True)
     config = out / "report.yml"
     config.write_text(json.dumps(settings))
     words = ["--rollups", rollups, "--month", "2026-11", "--out", out, "--config", config, *flags]
-    return main([str(word) for word in words])
+    return main([str(word) for word in words], made)
 
 
 def mail_settings(mailbox: Mailbox, *recipients: str) -> dict[str, Any]:
@@ -196,6 +199,8 @@ def test_a_refused_recipient_and_a_dead_server_are_exit_code_3(
     with mail_server(refuse="b@example.com") as mailbox:
         settings = {"mail": mail_settings(mailbox, "a@example.com", "b@example.com")}
         assert run(rollups, tmp_path / "one", settings, "--send") == 3
+    # Who has it does not get it again.
+    assert [recipients for _, recipients, _ in mailbox.received] == [["a@example.com"]]
     assert "not sent: mail by 127.0.0.1: refused for b@example.com" in capsys.readouterr().err
     dead = {"mail": mail_settings(mailbox)}
     assert run(rollups, tmp_path / "two", dead, "--send") == 3
@@ -233,6 +238,23 @@ def test_a_failing_webhook_does_not_stop_the_mail_and_its_address_stays_secret(
     error = capsys.readouterr().err
     assert "not sent: webhook of 127.0.0.1: status 500" in error
     assert "secret-path" not in error
+
+
+def test_a_missing_secret_is_a_failed_delivery_and_does_not_stop_the_others(
+    rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent, empty = tmp_path / "absent", tmp_path / "empty"
+    empty.touch()
+    with mail_server() as mailbox, webhook() as (url, received):
+        login = {"username": "sg", "password_file": str(absent)}
+        hooks = [{"url_file": str(empty)}, {"url": url}]
+        settings = {"mail": {**mail_settings(mailbox), **login}, "webhooks": hooks}
+        assert run(rollups, tmp_path / "out", settings, "--send") == 3
+    assert (len(mailbox.received), len(received)) == (0, 1)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"not sent: {absent}: cannot be read" in last
+    assert f"{empty}: is empty" in last
+    assert not (tmp_path / "out" / "streamgauge_report.prom").exists()
 
 
 def test_a_delivery_is_repeated_until_it_succeeds() -> None:
@@ -277,6 +299,15 @@ def test_the_last_success_is_published_with_the_forecasts(rollups: Path, tmp_pat
     assert found > 1.79e9
     assert last_report(Root(str(tmp_path)), str(rollups / "report")) == found
     assert "streamgauge_report_last_success_timestamp_seconds " in textfile.read_text()
+
+
+def test_a_report_of_an_old_month_is_no_success_for_the_alert(
+    rollups: Path, tmp_path: Path
+) -> None:
+    later = MADE + timedelta(days=31)  # then the last month is December
+    assert run(rollups, tmp_path / "out", {}, made=later) == 0
+    assert (tmp_path / "out" / "report-2026-11.html").is_file()
+    assert last_report(Root(str(tmp_path)), str(tmp_path / "out")) is None
 
 
 def test_the_index_lists_all_months_newest_first(tmp_path: Path, bad: Report) -> None:
