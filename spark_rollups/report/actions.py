@@ -107,11 +107,11 @@ def _order(action: Action) -> tuple[date, int, float, str, tuple[str, ...]]:
 
 def _causes(context: _Context, findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[Hashable, list[Finding]] = defaultdict(list)
-    servers: dict[str, list[Finding]] = defaultdict(list)
+    servers: dict[Hashable, list[Finding]] = defaultdict(list)
     accounts = {each.subject.stream_name[:2] for each in findings if each.code in _ACCOUNTS}
     for each in findings:
         if each.code in _SERVERS:
-            servers[each.subject.system].append(each)
+            servers[each.subject.system, each.storage].append(each)
         else:
             groups[_cause(context, each, accounts)].append(each)
     together = [group for found in servers.values() for group in _filling_together(found)]
@@ -230,8 +230,9 @@ def _what(
         return advice.what, advice.checked
     names = sorted({each.subject.name for each in group})
     if lead.code in _SERVERS:
-        what = f"Add storage to {fmt.listed(names)}, or one server more"
-        return what, _server_checks(context, names)
+        added = "memory" if lead.storage == "memory" else "storage"
+        what = f"Add {added} to {fmt.listed(names)}, or one server more"
+        return what, _server_checks(context, names, lead.storage)
     if any(each.code in _ACCOUNTS for each in group):
         return f"{lead.definition.action}: {subject.account}", _largest_of(context, subject)
     if lead.code == _CONFIGURATION:
@@ -244,10 +245,10 @@ def _what(
     return ": ".join(filter(None, (lead.definition.action, called))), ()
 
 
-def _server_checks(context: _Context, servers: Sequence[str]) -> tuple[str, ...]:
+def _server_checks(context: _Context, servers: Sequence[str], storage: str) -> tuple[str, ...]:
     as_of, found = context.facts.forecasts_as_of or context.facts.as_of, []
     for store in context.stores.servers:
-        if store.subject.server in servers:
+        if store.subject.server in servers and store.storage == storage:
             more = max(store.growth.at(180) - store.limit, 0.0)
             need = f"; for half a year it needs {fmt.bytes_text(more)} more" if more else ""
             found.append(

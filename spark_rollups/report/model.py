@@ -117,7 +117,7 @@ class Report:
     actions: tuple[Action, ...]
     findings: tuple[Finding, ...]
     chapters: tuple[Chapter, ...]
-    owners: Mapping[Subject, Owner] = field(default_factory=dict)  # of streams and consumers
+    owners: Mapping[Subject, Owner] = field(default_factory=dict)  # of assets
     owner: str = ""  # of a page for one owner
 
     def tables(self) -> list[Table]:

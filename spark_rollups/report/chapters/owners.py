@@ -27,17 +27,18 @@ _NONE = "no owner set"
 def owners_chapter(
     facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Action]
 ) -> Chapter:
+    names = [owner.name for subject, owner in owners.items() if subject.stream]
     return chapter(
         facts, "owners", [table(facts, "owners", _rows(facts, owners, actions))],
-        named=len({owner.name for owner in owners.values() if owner.name}), assets=len(owners),
-        without=sum(not owner.name for owner in owners.values()),
+        named=len({*names, ""}) - 1, assets=len(names), without=names.count(""),
     )  # fmt: skip
 
 
 def _rows(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Action]) -> list[Row]:
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for subject, owner in owners.items():
-        counts[owner.name]["consumers" if subject.consumer else "streams"] += 1
+        if owner.name or subject.stream:
+            counts[owner.name][_kind(subject)] += 1
     now, growth = facts.streams.now, np.nan_to_num(stream_growth(facts)[0])
     size = now.at_end(c.STREAM_BYTES)
     for index in np.flatnonzero(~np.isnan(size)).tolist():
@@ -51,10 +52,16 @@ def _rows(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Actio
     return sorted(rows, key=lambda row: (-row.level, row.values[0] == _NONE, str(row.values[0])))
 
 
+def _kind(subject: Subject) -> str:
+    if subject.consumer:
+        return "consumers"
+    return "streams" if subject.stream else "servers" if subject.server else "accounts"
+
+
 def _row(facts: Facts, name: str, counts: Mapping[str, float], due: Sequence[Action]) -> Row:
     today = sum(action.by is None for action in due)
     following: date | str = min((action.by or facts.as_of for action in due), default="")
-    held = (counts[key] for key in ("streams", "consumers", "bytes", "growth"))
+    held = (counts[key] for key in ("streams", "consumers", "servers", "bytes", "growth"))
     return Row(
         (name or _NONE, today, len(due), "today" if today else following, *held),
         max((action.level for action in due), default=Level.NORMAL),
@@ -76,9 +83,7 @@ def for_owner(report: Report, name: str) -> Report:
         if actions
         else f"Nothing needs attention of {name}.",
         level=max((each.level for each in actions), default=Level.NORMAL),
-        sentences=(
-            f"{fmt.plural(len(own), 'stream or consumer', 'streams and consumers')} of {name}.",
-        ),
+        sentences=(f"{fmt.plural(len(own), 'asset')} of {name}.",),
         full=None,
         comparisons=(),
         worse=(),
@@ -90,7 +95,7 @@ def for_owner(report: Report, name: str) -> Report:
         for each in report.chapters
         if (tables := tuple(filter(None, (_own_rows(found, own) for found in each.tables))))
     )
-    findings = tuple(each for each in report.findings if each.subject in own)
+    findings = tuple(each for each in report.findings if each.owner == name)
     return replace(
         report, front=front, actions=actions, findings=findings, chapters=chapters, owner=name
     )  # fmt: skip
@@ -98,11 +103,10 @@ def for_owner(report: Report, name: str) -> Report:
 
 def _own_rows(found: Table, own: set[Subject]) -> Table | None:
     labels = [column.key for column in found.identity]
-    if "stream" not in labels:
-        return None
     rows = [
         row
         for row in found.rows
-        if Subject(**dict(zip(labels, map(str, row.values), strict=False))) in own
+        if {*labels} <= {*Subject.__slots__}
+        and Subject(**dict(zip(labels, map(str, row.values), strict=False))) in own
     ]
     return replace(found, rows=rows) if rows else None

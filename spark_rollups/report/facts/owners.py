@@ -71,10 +71,10 @@ def owners_of(facts: Facts, rules: Sequence[OwnerRule]) -> Owners:
 
 
 def owned_assets(facts: Facts, owners: Owners) -> dict[Subject, Owner]:
-    """The owner of each stream and consumer seen in the month; one without an owner has "" as name."""
+    """The owner of each asset seen in the month; one without an owner has "" as name."""
     return {
         subject: owners.of(subject)
-        for pair in (facts.streams, facts.consumers)
+        for pair in (facts.streams, facts.consumers, facts.servers, facts.accounts)
         for index in np.flatnonzero(pair.now.seen).tolist()
         for subject in (subject_of(pair.now, index),)
     }

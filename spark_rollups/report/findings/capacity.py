@@ -83,6 +83,7 @@ def _of_forecast(facts: Facts, stores: Stores, each: Forecast) -> Iterator[Findi
         kind=each.subject, level=level, limit=limit, growth=growth, error=each.error,
         earliest=each.earliest, likely=each.likely, latest=each.latest,
         only_possible=each.outlook == Outlook.WATCH, drops=discards_old(facts, each),
+        storage="memory" if each.limit_name == "memory" else "file",
     )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def _high(
     mask = fill > line if server else fill >= line
     critical = server | (fill >= facts.threshold(t.ACCOUNT_FULL_RATIO))
     return findings_of(
-        code, facts, assets, mask, weight=fill, used=used, limit=limit, fill=fill, what=what,
+        code, facts, assets, mask, weight=fill, used=used, limit=limit, fill=fill, what=what, storage=what,
         severity=np.where(critical, Severity.CRITICAL, Severity.WARNING),
     )  # fmt: skip
 

@@ -104,6 +104,7 @@ class Finding:
     weight: float = 0.0  # within a severity the largest weight comes first
     advice: Advice | None = None  # of a stream's limit
     owner: str = ""  # team or person; "" without one
+    storage: str = ""  # of a server that fills: file or memory
 
     @property
     def code(self) -> str:
@@ -116,7 +117,8 @@ class Finding:
 
 def make_finding(
     code: str, subject: Subject, as_of: date, *, severity: str = "", by: date | None = None,
-    weight: float = 0.0, advice: Advice | None = None, more: Sequence[Evidence] = (), **values: Any,
+    weight: float = 0.0, advice: Advice | None = None, more: Sequence[Evidence] = (),
+    storage: str = "", **values: Any,
 ) -> Finding:  # fmt: skip
     """Fills summary, evidence and commands; omits a command whose values are unknown."""
     definition = BY_CODE[code]
@@ -131,8 +133,9 @@ def make_finding(
         Evidence(name, values[value], Kind(kind)) for name, value, kind in definition.evidence
     )
     return Finding(
-        definition, grave, subject, summary, (*evidence, *more), by, commands, weight, advice
-    )
+        definition, grave, subject, summary, (*evidence, *more), by, commands, weight, advice,
+        storage=storage,
+    )  # fmt: skip
 
 
 def findings_of(

@@ -165,6 +165,21 @@ def test_servers_that_fill_together_are_one_action_and_a_later_one_is_another() 
     assert "2 other" not in report_of(rollups).front.headline
 
 
+def test_disk_and_memory_have_two_causes_also_on_one_server() -> None:
+    rollups = healthy()
+    server(rollups, "a", date(2026, 12, 20))
+    rollups.gauge(c.SERVER_MEMORY_USED_BYTES, BOTH, 6 * GIB, server="a")
+    rollups.gauge(c.SERVER_MEMORY_MAX_BYTES, BOTH, 10 * GIB, server="a")
+    memory = {"metric": c.SERVER_MEMORY_USED_BYTES.name, "limit_name": "memory"}
+    sizes = {"level": 6 * GIB, "limit": 10 * GIB}
+    server(rollups, "a", date(2026, 12, 22), **memory, **sizes)
+    disk, ram = actions(rollups)
+    assert disk.what == "Add storage to a, or one server more"
+    assert ram.what == "Add memory to a, or one server more"
+    assert [len(each.checked) for each in (disk, ram)] == [1, 1]
+    assert "6.00\u00a0GiB of 10.0\u00a0GiB" in ram.checked[0]
+
+
 @pytest.mark.parametrize(("growth", "number"), [(0.1 * GIB, 1), (5.0 * GIB, 2)])
 def test_a_stream_and_the_account_that_it_fills_are_one_action(growth: float, number: int) -> None:
     rollups = healthy()

@@ -337,6 +337,24 @@ def test_the_page_of_an_owner_has_its_own_actions_and_assets_alone() -> None:
     assert {table.key for table in page.tables()} >= {"consumers"}
 
 
+def test_the_page_of_an_owner_of_servers_has_their_findings_and_rows() -> None:
+    rules = (OwnerRule(server="PA*", team="platform"),)
+    report = build_report(
+        with_everything("PAY"), MONTH, MADE, settings=ReportSettings(owners=rules)
+    )
+    page = for_owner(report, "platform")
+    assert {each.findings[0].subject.server for each in page.actions} == {"PAY"}
+    assert {each.subject.server for each in page.findings} == {"PAY"}
+    assert {each.code for each in page.findings} == {"CLK-OFFSET", "SRV-NOT-RESPONDING"}
+    assert {table.key for table in page.tables()} >= {"servers", "clocks"}
+    (owners,) = [table for table in report.tables() if table.key == "owners"]
+    place = [column.key for column in owners.all_columns].index("servers")
+    assert {row.values[0]: row.values[place] for row in owners.rows} == {
+        "platform": 1,
+        "no owner set": 0,
+    }
+
+
 def test_an_unknown_owner_is_an_error_that_lists_the_known(
     rollups: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
