@@ -126,7 +126,7 @@ def _cause(context: _Context, each: Finding, accounts: set[Name]) -> Hashable:
         drives = account in accounts and _drives_account(context, subject)
         return ("account", account) if drives else ("stream", subject)
     if each.code == _CONFIGURATION:
-        return ("configuration", context.owners.of(subject))
+        return ("configuration", context.owners.of(subject).name)
     if subject.consumer:
         return ("consumer", subject)
     if subject.stream:

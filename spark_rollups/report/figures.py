@@ -209,6 +209,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 6, 314, 18, 130
 _FAR = 4.0  # a limit this many times above all levels is not drawn
 _BARS_TOP, _BARS_BOTTOM = 16, 112
 _LABEL_WIDTH = 44  # of a label like 438 GiB, in the units of the picture
+_LETTER = 6.0
 _SPARK = (96, 22)
 
 
@@ -271,31 +272,33 @@ def _spans(days: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, floa
 
 def bar_shapes(bars: Sequence[Bar]) -> list[dict[str, Any]]:
     """Places of the bars; labels are thinned, counted from the newest, which always has one."""
-    step, every = _WIDTH / max(len(bars), 1), every_nth(len(bars), _WIDTH)
+    wide = max((_LETTER * len(bar.text) for bar in bars), default=0.0)
+    wide = max(wide, _LABEL_WIDTH)
+    step, every = _WIDTH / max(len(bars), 1), every_nth(len(bars), _WIDTH, wide)
     top = max((bar.value for bar in bars), default=0.0) or 1.0
     heights = [max(bar.value, 0.0) / top * (_BARS_BOTTOM - _BARS_TOP) for bar in bars]
     return [
         {
             "bar": bar, "x": step * (index + 0.15), "width": step * 0.7, "height": height,
             "y": _BARS_BOTTOM - height, "labelled": (len(bars) - 1 - index) % every == 0,
-            "spot": _inside(step * (index + 0.5)),
+            "spot": _inside(step * (index + 0.5), wide),
         }
         for index, (bar, height) in enumerate(zip(bars, heights, strict=True))
     ]  # fmt: skip
 
 
-def _inside(middle: float) -> tuple[str, str]:
+def _inside(middle: float, wide: float) -> tuple[str, str]:
     """Centred, unless the label would leave the picture."""
-    if middle < _LABEL_WIDTH / 2:
+    if middle < wide / 2:
         return "0", "start"
-    if middle > _WIDTH - _LABEL_WIDTH / 2:
+    if middle > _WIDTH - wide / 2:
         return str(_WIDTH), "end"
     return f"{middle:.1f}", "middle"
 
 
-def every_nth(labels: int, width: float) -> int:
+def every_nth(labels: int, width: float, wide: float = _LABEL_WIDTH) -> int:
     """How many labels to step over so that the others fit."""
-    fitting = max(int(width // _LABEL_WIDTH), 1)
+    fitting = max(int(width // wide), 1)
     return max(-(-labels // fitting), 1)
 
 

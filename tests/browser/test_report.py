@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from support.browser import Browser, Page, chromium_path, started_browser
-from support.rollups.report_month import report_of, with_everything
+from support.rollups.report_month import healthy, report_of, with_everything
 
 from spark_rollups.report.render import html_report
 
@@ -58,7 +58,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         path: Path = folder / f"{word}.html"
         path.write_text(html_report(report_of(with_everything(name)), 25, "csv"), encoding="utf-8")
         addresses[word] = path.as_uri()
-    return addresses
+    quiet = folder / "quiet.html"
+    quiet.write_text(html_report(report_of(healthy()), 25, "csv"), encoding="utf-8")
+    return {**addresses, "quiet": quiet.as_uri()}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -110,6 +112,15 @@ async def test_all_text_is_readable(
         ratio, where = await page.evaluate(WORST_CONTRAST)
         assert ratio >= 4.5, where
         assert await page.evaluate(SMALLEST_TEXT) >= 11
+
+
+async def test_a_quiet_month_is_said_in_one_screen(browser: Browser, pages: dict[str, str]) -> None:
+    async with opened(browser, pages["quiet"], 1200) as page:
+        headline = await page.evaluate("document.querySelector('.headline h2').innerText")
+        assert headline == "No limit will be reached within 90 days, and nothing needs attention."
+        summary = "document.getElementById('summary')"
+        assert "No action is needed." in await page.evaluate(f"{summary}.innerText")
+        assert await page.evaluate(f"{summary}.getBoundingClientRect().bottom <= innerHeight")
 
 
 async def test_dark_mode_changes_the_background(browser: Browser, pages: dict[str, str]) -> None:

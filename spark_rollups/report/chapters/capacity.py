@@ -17,6 +17,7 @@ from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import (
     URGENT,
+    Loss,
     Scenario,
     Scenarios,
     discards_old,
@@ -160,15 +161,24 @@ def scenarios_chapter(facts: Facts, found: Scenarios) -> Chapter:
         facts, "what-if",
         [table(facts, "scenarios", [_scenario(facts, each, found) for each in found.rows])],
         rows=found.rows, known=known, as_is=_first(known, "as_is"), doubled=doubled,
-        more_growth=_first(known, "more_growth"), losses=found.losses.values(),
+        more_growth=_first(known, "more_growth"), losses=_losses(found),
     )  # fmt: skip
+
+
+def _losses(found: Scenarios) -> list[Loss]:
+    """Of file storage; of memory only if streams are there."""
+    return [
+        loss
+        for (_, storage), loss in found.losses.items()
+        if storage == "file" or loss.moving or loss.degraded or loss.offline
+    ]
 
 
 def _first(rows: Sequence[Scenario], case: str) -> str:
     days = ((getattr(row, case) or date.max, row.store.subject.name) for row in rows)
     day, name = min(days, default=(date.max, ""))
     if day == date.max:
-        return "Nothing is full within a year"
+        return "nothing is full within a year"
     return f"{name} is full first, around {fmt.day(day)}"
 
 

@@ -233,9 +233,8 @@ def _instead(
             (f"Free servers: {others}. Wait until each new replica is current.",),
             (*(f"{move} {shlex.quote(server)}" for server in servers), raising),
         )
-    one_more = (
-        f"Or one server more, like {servers[0]}, and move the stream there." if servers else ""
-    )
+    one_more = "Or one server more" if len(servers) == 1 else f"Or {len(servers)} servers more"
+    one_more = f"{one_more}, like {servers[0]}, and move the stream there." if servers else ""
     if shorter := _shorter(facts, each):
         hours, lost = shorter
         return (

@@ -212,6 +212,15 @@ def test_scenarios_move_the_date_of_a_server() -> None:
     assert row["server_lost"] == "no other server"
 
 
+def test_the_sentence_about_scenarios_keeps_the_case_of_a_name() -> None:
+    report = report_of(filling({"N1": 50, "N2": 50}))
+    (chapter,) = [each for each in report.chapters if each.key == "what-if"]
+    text = " ".join(chapter.sentences).replace("\u00a0", " ")
+    assert text.startswith("As it grows today, N1 is full first, around 10 Mar 2027; with 50 %")
+    assert "more growth, N1 is full first" in text
+    assert "doubles, N1 is full first" in text
+
+
 @pytest.mark.parametrize(("servers", "moves"), [(3, False), (4, True)])
 def test_a_lost_server_moves_replicas_only_to_servers_without_one(
     servers: int, moves: bool

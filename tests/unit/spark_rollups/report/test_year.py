@@ -51,7 +51,7 @@ def test_year_over_year_compares_the_same_month() -> None:
     report = report_of(with_year(healthy()))
     rows = {row["month"]: row for row in rows_of(report, "year")}
     assert rows["November 2026"]["year_before"].replace("\u00a0", " ") == "+100 %"
-    assert "Streams hold +100 % compared with November 2025." in chapter_text(report)
+    assert "The size of streams changed by +100 % since November 2025." in chapter_text(report)
 
 
 def test_a_weekly_season_is_found_and_none_is_invented() -> None:
@@ -118,10 +118,11 @@ def test_rows_of_streams_have_the_days_of_the_month() -> None:
     assert table.rows[0].days[-1] == pytest.approx(16 * GIB)
 
 
-def test_labels_of_thirteen_bars_stay_inside_the_picture_and_apart() -> None:
-    bars = tuple(Bar(f"Nov {n}", n + 1.0, f"{430 + n} GiB") for n in range(13))
+@pytest.mark.parametrize(("text", "width"), [("438 GiB", 40), ("1.57 TiB", 47)])
+def test_labels_of_thirteen_bars_stay_inside_the_picture_and_apart(text: str, width: int) -> None:
+    """The width is that of the text in the font of the bars."""
+    bars = tuple(Bar(f"Nov {n}", n + 1.0, text) for n in range(13))
     picture = figure_html(Figure("bars", "Size", "", bars=bars))
-    width = 40  # of "438 GiB" in the font of the bars
     shift = {"start": 0.0, "middle": width / 2, "end": width}
     spots = re.findall(r'<text class="value" x="([0-9.]+)" text-anchor="(\w+)"', picture)
     lefts = [float(x) - shift[anchor] for x, anchor in spots]
