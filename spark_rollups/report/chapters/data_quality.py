@@ -68,6 +68,8 @@ def _missing_time(facts: Facts) -> list[str]:
         found.append(f"Everything on {fmt.days_listed(facts.missing)}: no data.")
     if not facts.is_whole:
         found.append(f"Everything after {fmt.day(facts.as_of)}: the data ends before the month.")
+    if (end := facts.source.hours(facts.as_of).bit_length()) < HOURS:
+        found.append(f"Everything after {end:02}:00 UTC on {fmt.day(facts.as_of)}: no data.")
     if lacking := partial_days(facts):
         found.append(f"Some hours on {fmt.days_listed(lacking)}.")
     for gap in request_gaps(facts):

@@ -292,6 +292,13 @@ def test_missing_days_and_hours_are_reported_and_drawn() -> None:
     assert "28 of 30 days have data, 652 of 720 hours." in chapter(report, "data-quality").sentences
 
 
+def test_a_newest_day_that_ends_early_is_reported() -> None:
+    rollups = healthy()
+    rollups.cover(NOVEMBER[-1:], hours=2**14 - 1)
+    what = [row["what"].replace("\u00a0", " ") for row in rows_of(report_of(rollups), "unknown")]
+    assert what[0] == "Everything after 14:00 UTC on 30 Nov 2026: no data."
+
+
 def test_a_month_that_is_not_over_is_reported() -> None:
     rollups = healthy()
     for day in NOVEMBER[12:]:
