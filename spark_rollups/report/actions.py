@@ -92,7 +92,7 @@ def with_dates_and_owners(
     """A finding has the date of its action: the page names one date for one thing."""
     due = {id(each): action.by or as_of for action in actions for each in action.findings}
     return by_urgency(
-        replace(each, by=due.get(id(each), each.by), owner=owners.of(each.subject).name)
+        replace(each, by=due.get(id(each), each.by), owner=owners.of(each.owned).name)
         for each in findings
     )
 
@@ -126,7 +126,7 @@ def _cause(context: _Context, each: Finding, accounts: set[Name]) -> Hashable:
         drives = account in accounts and _drives_account(context, subject)
         return ("account", account) if drives else ("stream", subject)
     if each.code == _CONFIGURATION:
-        return ("configuration", context.owners.of(subject).name)
+        return ("configuration", context.owners.of(each.owned).name)
     if subject.consumer:
         return ("consumer", subject)
     if subject.stream:
@@ -165,7 +165,7 @@ def _action(context: _Context, group: Sequence[Finding]) -> Action:
     index = context.facts.consumers.now.position(lead.subject.labels[:4])
     by, why = _due(context, ordered, index)
     what, checked = _what(context, ordered, index)
-    owners = (context.owners.of(each.subject) for each in ordered)
+    owners = (context.owners.of(each.owned) for each in ordered)
     # Commands are those of the first finding; of the configuration those of all checks.
     advised = next((each for each in ordered if each.advice is not None), lead)
     wanted = ordered if lead.code == _CONFIGURATION else [advised]

@@ -65,7 +65,7 @@ def build_report(
             *rules.server_findings(facts),
             *rules.publishing_findings(facts, rejections),
             *rules.change_findings(facts, events),
-            *rules.configuration_findings(facts, checks),
+            *rules.configuration_findings(facts, checks, owners),
             *rules.data_findings(facts, gaps),
         ]
     )

@@ -105,10 +105,16 @@ class Finding:
     advice: Advice | None = None  # of a stream's limit
     owner: str = ""  # team or person; "" without one
     storage: str = ""  # of a server that fills: file or memory
+    one_of: Subject | None = None  # of several assets, which have one owner
 
     @property
     def code(self) -> str:
         return self.definition.code
+
+    @property
+    def owned(self) -> Subject:
+        """Whose owner is that of the finding."""
+        return self.one_of or self.subject
 
     @property
     def level(self) -> Level:
@@ -118,7 +124,7 @@ class Finding:
 def make_finding(
     code: str, subject: Subject, as_of: date, *, severity: str = "", by: date | None = None,
     weight: float = 0.0, advice: Advice | None = None, more: Sequence[Evidence] = (),
-    storage: str = "", **values: Any,
+    storage: str = "", one_of: Subject | None = None, **values: Any,
 ) -> Finding:  # fmt: skip
     """Fills summary, evidence and commands; omits a command whose values are unknown."""
     definition = BY_CODE[code]
@@ -134,7 +140,7 @@ def make_finding(
     )
     return Finding(
         definition, grave, subject, summary, (*evidence, *more), by, commands, weight, advice,
-        storage=storage,
+        storage=storage, one_of=one_of,
     )  # fmt: skip
 
 

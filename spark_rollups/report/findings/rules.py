@@ -18,6 +18,7 @@ from spark_rollups.report.facts import consumers, events, polls
 from spark_rollups.report.facts.assets import Floats, Subject, known, total
 from spark_rollups.report.facts.events import SEVERITIES, Event, FailingCheck
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.owners import Owners
 from spark_rollups.report.facts.stores import Stores
 from spark_rollups.report.findings.capacity import age_advice
 from spark_rollups.report.findings.finding import (
@@ -297,20 +298,23 @@ def change_findings(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
     )
 
 
-def configuration_findings(facts: Facts, checks: Sequence[FailingCheck]) -> Iterator[Finding]:
-    """One per check; the table of the chapter lists the streams."""
-    grouped: dict[tuple[str, str], list[FailingCheck]] = defaultdict(list)
+def configuration_findings(
+    facts: Facts, checks: Sequence[FailingCheck], owners: Owners
+) -> Iterator[Finding]:
+    """One per check and owner; the table of the chapter lists the streams."""
+    grouped: dict[tuple[str, str, str], list[FailingCheck]] = defaultdict(list)
     for each in checks:
         if each.state != "fixed":
-            grouped[each.check, each.severity].append(each)
-    for (check, severity), group in grouped.items():
+            owner = owners.of(Subject(*each.name)).name
+            grouped[each.check, each.severity, owner].append(each)
+    for (check, severity, _), group in grouped.items():
         assets = sum(each.assets or 0 for each in group)
         subject = Subject(*group[0].name) if len(group) == 1 else Subject(system=group[0].name[0])
         yield make_finding(
             "CFG-AUDIT", subject, facts.as_of, severity=_AUDIT.get(severity, Severity.NOTE),
             weight=assets + len(SEVERITIES), check=check, assets=assets, number=len(group),
             streams=[each.name[-1] for each in group],
-            new=sum(each.state == "new" for each in group),
+            new=sum(each.state == "new" for each in group), one_of=Subject(*group[0].name),
         )  # fmt: skip
 
 

@@ -219,6 +219,20 @@ def test_the_owner_is_in_the_metadata_of_the_consumer_its_stream_or_the_settings
     assert actions(rollups)[0].owner.text == "anna, team billing"
 
 
+def test_failing_checks_are_one_action_of_each_owner_also_of_several_streams() -> None:
+    rollups = healthy()
+    labels = {"check": "no-dead-letter", "severity": "warn"}
+    for name in ("PAY-1", "PAY-2", "ORDERS"):
+        stream = {**STREAM, "stream": name}
+        rollups.gauge(c.STREAM_CONFIG_FINDINGS, NOVEMBER, 1, labels=labels, **stream)
+    rules = (OwnerRule(stream="PAY*", team="payments"), OwnerRule(stream="ORD*", team="shop"))
+    report = build_report(rollups, MONTH, MADE, settings=ReportSettings(owners=rules))
+    found = {each.owner.name: each.why for each in report.actions if each.code == "CFG-AUDIT"}
+    assert set(found) == {"payments", "shop"}
+    assert "2 assets (PAY-1 and PAY-2)" in found["payments"].replace("\u00a0", " ")
+    assert {each.owner for each in report.findings} == {"payments", "shop"}
+
+
 def test_one_thing_is_never_better_and_worse() -> None:
     rollups = healthy()
     without(rollups, c.CONSUMER_LAG_SECONDS)
