@@ -275,7 +275,8 @@ def _where(context: _Context, group: Sequence[Finding]) -> str:
     subject = group[0].subject
     if len({each.subject for each in group}) == 1:
         return context.facts.path(subject.parts) or subject.name
-    shared = context.facts.path(subject.parts[:-1])
+    parents = {each.subject.parts[:-1] for each in group}
+    shared = context.facts.path(subject.parts[:-1]) if len(parents) == 1 else ""
     called = (each.subject.name if each.subject.parts[1:] else "several streams" for each in group)
     names = fmt.listed(list(dict.fromkeys(called)), shown=5)
     return f"{shared}: {names}" if shared else names

@@ -233,6 +233,16 @@ def test_failing_checks_are_one_action_of_each_owner_also_of_several_streams() -
     assert {each.owner for each in report.findings} == {"payments", "shop"}
 
 
+def test_streams_of_two_accounts_are_not_placed_in_one() -> None:
+    rollups = healthy()
+    for number, account in enumerate(("A", "B")):
+        labels = {"check": f"check-{number}", "severity": "warn"}
+        stream = {"account": account, "stream": f"S{number}"}
+        rollups.gauge(c.STREAM_CONFIG_FINDINGS, NOVEMBER, 1, labels=labels, **stream)
+    (action,) = actions(rollups)
+    assert action.where == "S0 and S1"
+
+
 def test_one_thing_is_never_better_and_worse() -> None:
     rollups = healthy()
     without(rollups, c.CONSUMER_LAG_SECONDS)
