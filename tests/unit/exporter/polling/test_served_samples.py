@@ -214,7 +214,7 @@ class FakeEventSession:
     async def forget_absent(
         self, consumers: object, streams: object, *, complete: bool
     ) -> None: ...
-    def counts(self) -> EventCounts:
+    async def counts(self) -> EventCounts:
         return EventCounts()
 
     listening: frozenset[str] = frozenset()
