@@ -125,16 +125,16 @@ NO_WORKER_PULLS = Alert(
     when=in_service(_without_worker("no_worker_pulls")),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
-    summary="Messages of a pull consumer are not done, and no worker pulls.",
+    summary="Messages wait in a pull consumer and no worker pulls.",
     description=f"{CONSUMER} has had no pull request for {DURATION} while {_WAITING} messages wait"
     + query_value(
         catalog.CONSUMER_NUM_ACK_PENDING,
         f" and {READ_NUMBER} are unacknowledged",
     )
-    + ". All its workers are gone, it is a job that runs now and then, or it was forgotten.",
-    condition="For <no_worker> without a pull request messages have waited, or were left in flight by "
-    "workers that are gone, and the exporter has learned no longer pause between pulls (condition "
-    "no_worker_pulls). Not where the consumer had deliveries in "
+    + ". It was not busy before: a job that runs now and then, a new one whose workers died, or one "
+    "that was forgotten.",
+    condition="Messages have waited for <no_worker> without a pull request, and the exporter has "
+    "learned no longer pause between pulls (condition no_worker_pulls). Not where the consumer had deliveries in "
     "more than <consumer_busy_ratio> of the half hours of the day before: that is "
     "JetStreamConsumerStalled.",
     board=Board.CONSUMER,
@@ -146,13 +146,11 @@ NOT_BOUND = Alert(
     when=in_service(_without_worker("not_bound")),
     for_="0s",
     keep_firing_for=MISSED_SCRAPES,
-    summary="Messages of a push consumer are not done, and it has no subscriber.",
+    summary="Messages wait in a push consumer without a subscriber.",
     description=f"{CONSUMER} has had no subscriber on its delivery subject for {DURATION}. Messages "
-    f"waiting: {_WAITING}"
-    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, f", unacknowledged: {READ_NUMBER}")
-    + ".",
-    condition="A push consumer has had messages waiting, or in flight, and no subscriber on its "
-    "delivery subject for <no_worker> (condition not_bound). Not where it had deliveries in more than "
+    f"waiting: {_WAITING}.",
+    condition="A push consumer has had messages waiting and no subscriber on its delivery subject "
+    "for <no_worker> (condition not_bound). Not where it had deliveries in more than "
     "<consumer_busy_ratio> of the half hours of the day before: that is JetStreamConsumerStalled.",
     board=Board.CONSUMER,
 )

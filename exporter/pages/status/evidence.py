@@ -57,18 +57,14 @@ def _undelivered(row: Consumer, signals: ConsumerSignals) -> Iterator[str]:
         yield f"nothing delivered for {span(signals.stalled)}"
 
 
-def _undone(row: Consumer, signals: ConsumerSignals) -> Iterator[str]:
-    return _undelivered(row, signals) if row.num_pending else _unacked(row, signals)
-
-
 def _no_pull(row: Consumer, signals: ConsumerSignals) -> Iterator[str]:
     yield "no pull request waits"
-    yield from _undone(row, signals)
+    yield from _undelivered(row, signals)
 
 
 def _unbound(row: Consumer, signals: ConsumerSignals) -> Iterator[str]:
     yield "no subscriber is bound"
-    yield from _undone(row, signals)
+    yield from _undelivered(row, signals)
 
 
 def _stalled(row: Consumer, signals: ConsumerSignals) -> Iterator[str]:

@@ -139,16 +139,12 @@ def _stuck_deadline(evidence: Evidence, ack_wait: float) -> float:
 
 
 def no_worker_since(evidence: Evidence) -> float | None:
-    """Messages are pending or in flight, and no client pulls, is bound or extends their time."""
-    if evidence.reachable or evidence.paused or evidence.at_work_until >= evidence.now.at:
+    """Messages are pending, and no client pulls, is bound or extends the time of its messages."""
+    if evidence.num_pending == 0 or evidence.reachable or evidence.paused:
         return None
     now, since = evidence.now.at, _no_worker_start(evidence)
-    if now - since <= _no_worker_deadline(evidence) or (
-        evidence.num_pending == 0 and not _is_left_in_flight(evidence)
-    ):
+    if now - since <= _no_worker_deadline(evidence) or evidence.at_work_until >= now:
         return None
-    # Since when no client pulls is known only while messages are pending.
-    since = since if evidence.num_pending else now
     if evidence.schedule is None:
         return since
     # Counts from the last time at which the owner's schedule began to expect a worker.
@@ -158,21 +154,7 @@ def no_worker_since(evidence: Evidence) -> float | None:
     return max(since, expected)
 
 
-def _is_left_in_flight(evidence: Evidence) -> bool:
-    """Nothing was delivered in the window, and what was before is neither finished nor given up."""
-    first, now = evidence.past[0], evidence.now
-    return (
-        evidence.num_ack_pending > 0
-        and evidence.ack_wait_seconds is not None
-        and not evidence.floor_exhausted
-        and evidence.doubted_until < now.at
-        and first.deliveries == now.deliveries
-    )
-
-
 def _no_worker_start(evidence: Evidence) -> float:
-    if evidence.num_pending == 0:
-        return evidence.floor_since
     return max(evidence.undelivered_since, evidence.unpulled_since)
 
 
@@ -215,11 +197,10 @@ def seconds_to_deadlines(evidence: Evidence) -> list[float]:
         if is_at_ack_limit(evidence):
             left.append(_full_deadline(evidence) + evidence.no_new_since - now)
         left.append(_STALLED_SECONDS + evidence.undelivered_since - now)
-    unfinished = evidence.num_pending > 0 or evidence.num_ack_pending > 0
-    if unfinished and not (evidence.reachable or evidence.paused):
-        left.append(_no_worker_deadline(evidence) + _no_worker_start(evidence) - now)
-        if evidence.schedule is not None and evidence.schedule.cron:
-            left.append(_SCHEDULE_SECONDS)
+        if not evidence.reachable:
+            left.append(_no_worker_deadline(evidence) + _no_worker_start(evidence) - now)
+            if evidence.schedule is not None and evidence.schedule.cron:
+                left.append(_SCHEDULE_SECONDS)
     if evidence.num_ack_pending > 0 and wait is not None:
         left.append(_stuck_deadline(evidence, wait) + evidence.floor_since - now)
     if evidence.at_work_until > -inf or evidence.doubted_until > -inf:

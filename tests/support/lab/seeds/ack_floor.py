@@ -94,28 +94,6 @@ class Crash(Failure):
         lab.start(lab.worker(self.stream, "worker", acknowledge))
 
 
-class CrashAtTheEnd(Failure):
-    """With the last message in flight, and none behind it: the ack floor stops as well."""
-
-    number, stream, alert = 20, "LASTONE", "ConsumerNoWorkerPulls"
-    beside = ("ConsumerAckFloorStalled",)
-
-    async def prepare(self, lab: Lab) -> None:
-        await lab.api.stream(self.stream, subjects=["lastone"])
-        await lab.api.consumer(self.stream, "worker", ack_wait=seconds(5))
-        self._worker = lab.start(lab.worker(self.stream, "worker", acknowledge))
-        await lab.api.publish("lastone", 5)
-
-    async def provoke(self, lab: Lab) -> None:
-        self._worker.cancel()
-        await lab.api.publish("lastone", 1)
-        await lab.api.fetch(self.stream, "worker", 1)  # in flight when the last worker crashed
-
-    async def remedy(self, lab: Lab) -> None:
-        await lab.cli("nats consumer info LASTONE worker")
-        lab.start(lab.worker(self.stream, "worker", acknowledge))
-
-
 class UnlimitedPending(Configured):
     number, stream, check = 21, "UNLIMITED", "max-ack-pending-unlimited"
     fix = "nats consumer edit UNLIMITED worker --max-pending 1000 --force"

@@ -7,7 +7,6 @@ from typing import Final
 from support.lab.failure import Failure
 from support.lab.seeds.ack_floor import (
     Crash,
-    CrashAtTheEnd,
     Exhausted,
     LongAckWait,
     OutOfOrder,
@@ -53,7 +52,7 @@ ONE_SERVER: Final[Kinds] = (
     Lag, Recreated, LostAcks, RetentionOverran, MissedDeliveries,
     StaleExpectation, RacingWriters, StreamRecreated,
     WindowShort, IdsMissing, IdsUnstable, RestartForgets, DedupeMemory, SourcedWithoutWindow,
-    OutOfOrder, Poison, SlowTypes, Crash, CrashAtTheEnd, UnlimitedPending, LongAckWait, Exhausted,
+    OutOfOrder, Poison, SlowTypes, Crash, UnlimitedPending, LongAckWait, Exhausted,
     AckWaitShort, Crashes, DownstreamHangs, DownstreamNaks, PoisonGivenUp, LateAcksDone, StuckWorkqueue,
 )  # fmt: skip
 CLUSTER: Final[Kinds] = (SetBack, Diverged, ConsumerLeaderless)  # one after the other

@@ -125,7 +125,7 @@ def test_a_stuck_consumer_is_explained() -> None:
         "Note: long jobs, for 5 s: in-progress acks extend ack_wait.",
         "Numbers: 1,204 pending, 0 of 1,000 unacknowledged, 0 redelivered, 0 pulls waiting.",
         "Not judged (no configuration): acks late, ack floor stuck.",
-        "It means: Messages wait or are unfinished, and no worker pulls: the workers are down or connected elsewhere.",
+        "It means: Messages wait and no worker pulls: the workers are down or connected elsewhere.",
         "Next: nats consumer info ORDERS worker",
         "Runbook: JetStreamConsumerNoWorkerPulls",
     ]

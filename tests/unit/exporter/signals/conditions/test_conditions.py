@@ -13,13 +13,6 @@ from exporter.signals.conditions.rules import is_idle
 from exporter.signals.conditions.words import RATIOS, Condition
 from exporter.signals.verdict import Verdict, verdict
 
-# A message is in flight, nothing waits, and no client pulls.
-LEFT = {
-    "num_ack_pending": 1,
-    "reachable": False,
-    "floor_age": 61.0,
-    **points(deliveries=[9, 9, 9], backlog=[1, 1, 1]),
-}
 HOURLY = IdleSchedule(pause_seconds=3600.0)
 NEVER_NOW = IdleSchedule(cron=(frozenset(),) * 5)
 # Which conditions hold, and since how many seconds; the verdict.
@@ -271,44 +264,6 @@ TABLE: list[tuple[str, Evidence, dict[str, float], Verdict]] = [
         Verdict.ACK_FLOOR_STUCK,
     ),
     (
-        "workers crashed with one message in flight, and nothing waits",
-        evidence(**LEFT),
-        {"no_worker_pulls": 0.0},
-        Verdict.NO_WORKER_PULLS,
-    ),
-    (
-        "a subscriber is gone with one message in flight",
-        evidence(**LEFT, push=True),
-        {"not_bound": 0.0},
-        Verdict.NO_WORKER_PULLS,
-    ),
-    ("a worker may still process it", evidence(**LEFT | {"floor_age": 29.0}), {}, Verdict.OK),
-    ("a worker waits for more", evidence(**LEFT | {"reachable": True}), {}, Verdict.OK),
-    (
-        "a worker got a message in the window",
-        evidence(**LEFT | points(deliveries=[8, 9, 9])),
-        {},
-        Verdict.OK,
-    ),
-    (
-        "its worker extends ack_wait",
-        evidence(**LEFT, at_work_until=NOW + 1),
-        {},
-        Verdict.OK,
-    ),
-    (
-        "the message in flight was given up",
-        evidence(**LEFT, floor_exhausted=True),
-        {},
-        Verdict.OK,
-    ),
-    (
-        "one message in flight, outside the owner's schedule",
-        evidence(**LEFT, schedule=NEVER_NOW),
-        {},
-        Verdict.OK,
-    ),
-    (
         "a client requests and still nothing comes",
         evidence(num_pending=5, undelivered=61.0, **points(backlog=[5] * 9)),
         {"stalled": 61.0},
@@ -374,11 +329,6 @@ def test_each_situation_has_its_conditions_and_its_verdict(
     assert found == tuple((word, NOW - age) for word, age in holding.items())
     assert missing == ()
     assert verdict(found, paused=given.paused, idle=is_idle(given)) is expected
-
-
-def test_a_single_sign_of_work_leaves_open_whether_the_worker_is_gone() -> None:
-    assert judge(evidence(**LEFT, doubted_until=NOW + 1), ())[0] == ()
-    assert judge(evidence(**LEFT, doubted_until=NOW - 1), ())[0]
 
 
 def test_every_condition_and_every_verdict_of_a_consumer_with_a_leader_is_in_the_table() -> None:
