@@ -18,6 +18,8 @@ _MAX_STALL_SECONDS = scaled(4200.0)
 NO_WORKER_SECONDS = 10.0
 _UNKNOWN_SECONDS = scaled(60.0)
 _SEVERAL = 3
+# One known stall may have been an outage: several times as much is believed up to this time.
+_BELIEVED_SECONDS = scaled(900.0)
 
 
 class DeliveryState(Struct, gc=False):
@@ -69,7 +71,7 @@ def no_worker_deadline(state: DeliveryState) -> float:
     stalls = state.stalls
     if len(stalls) < _KNOWN_STALLS:
         plain = _UNKNOWN_SECONDS if state.deliveries > 0 else NO_WORKER_SECONDS
-        return max(plain, _SEVERAL * max(stalls, default=0.0))
+        return max(plain, min(_SEVERAL * max(stalls, default=0.0), _BELIEVED_SECONDS))
     return max(NO_WORKER_SECONDS, _SEVERAL * sorted(stalls)[-2])
 
 

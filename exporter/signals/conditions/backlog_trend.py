@@ -39,6 +39,8 @@ _NEIGHBOURS = 0.25
 _MIN_DRAIN_SECONDS = scaled(10.0, 0.0)
 # ...unless the stream removes its first message within this time.
 _LOSS_SECONDS = scaled(3600.0)
+# After an outage a worker that stays is no visitor.
+_MAX_VISIT_SECONDS = scaled(900.0)
 # A rise below twice what arrives between two polls may be one of the polls' phase alone.
 _STEPS = 2
 _KEPT_STEP = 0.9
@@ -93,8 +95,8 @@ class BacklogTrend(Struct, gc=False):
             self.backlog[-1] = min(self.backlog[-1], now.backlog)
         elif now.at - self.at[-1] >= self.spacing:
             self._add(now)
-            if self.pause:  # a visit, at most as long as the pause before it
-                self.visit_until = now.at + self.pause
+            if self.pause:  # a visit, no longer than the pause before it
+                self.visit_until = now.at + min(self.pause, _MAX_VISIT_SECONDS)
             else:
                 self._judge(now, first, used)
         self.pause = 0.0

@@ -116,3 +116,11 @@ def test_a_pull_request_that_waits_shows_a_worker() -> None:
     assert (stalled_seconds(state, row(5, 5, 9), NOW + 30), state.since) == (30.0, NOW)
     assert state.pulled == NOW + 15
     assert next_delivery_state(state, row(6, 6, 9), NOW + 40).stalls == (25.0,)
+
+
+def test_one_long_wait_is_believed_for_a_quarter_of_an_hour() -> None:
+    """It may have been an outage: the next one must not stay unnoticed for three hours."""
+    state = followed((row(5, 5, 9), NOW), (row(6, 6, 9), NOW + 3600))
+    assert no_worker_deadline(state) == 900.0
+    state = next_delivery_state(state, row(7, 7, 9), NOW + 7200)
+    assert no_worker_deadline(state) == 10_800.0

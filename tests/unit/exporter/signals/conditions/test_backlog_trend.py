@@ -17,7 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.models import NOW
-from support.signals.queues import ARRIVALS, POLL, POLLS_AN_HOUR, backlogs, falls_behind, visits
+from support.signals.queues import (
+    ARRIVALS,
+    POLL,
+    POLLS_AN_HOUR,
+    Backlogs,
+    backlogs,
+    falls_behind,
+    visits,
+)
 
 from exporter.signals.conditions.backlog_trend import (
     MAX_POINTS,
@@ -268,3 +276,33 @@ def test_growth_depends_on_the_shape_alone(levels: list[int], scale: int, shift:
     mirrored = growth(at, array("q", [10**6 - level for level in levels]))
     assert moved == pytest.approx(plain, rel=1e-6)
     assert mirrored == pytest.approx(-plain, rel=1e-6)
+
+
+def after_an_outage(before: float, away: float, after: float) -> tuple[Backlogs, Backlogs, int]:
+    """Backlog and deliveries of a steady worker, and the poll of its return.
+
+    Two hours at `before` arrivals to services, `away` hours without a worker, four at `after`."""
+    chance, parts = np.random.default_rng(5), []
+    for hours, ratio in ((2.0, before), (away, np.inf), (4.0, after)):
+        polls = round(hours * POLLS_AN_HOUR)
+        parts.append(chance.poisson(POLL * ARRIVALS / ratio, polls))
+    served = np.concatenate(parts)
+    queue = 10_000 + np.cumsum(chance.poisson(POLL * ARRIVALS, len(served)) - served)
+    return queue, np.cumsum(served), len(served) - len(parts[-1])
+
+
+@pytest.mark.parametrize("away", [0.1, 0.5, 1.0, 4.0, 8.0])
+def test_growth_after_an_outage_is_reported_within_the_window(away: float) -> None:
+    queue, delivered, back = after_an_outage(1.0, away, 1.25)
+    reported = list(falls_behind(queue, delivered=delivered))
+    assert (reported.index(True, back) - back) * POLL <= 60 * WINDOW_MINUTES
+
+
+@pytest.mark.parametrize("away", [0.1, 0.5, 1.0, 4.0, 8.0])
+def test_growth_before_an_outage_ends_with_the_backlog_that_falls_after_it(away: float) -> None:
+    queue, delivered, back = after_an_outage(1.25, away, 0.8)
+    reported = list(falls_behind(queue, delivered=delivered))
+    assert reported[back - 1]
+    ended = reported.index(False, back)
+    assert (ended - back) * POLL <= 60 * WINDOW_MINUTES
+    assert not any(reported[ended:])
