@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from archive.tables.schema import DAY_MS, day_time
+from archive.tables.schema import DAY_MS, HOUR_MS, day_time
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
 
+# A clock that is corrected slowly moves less between two looks.
+_JUMP_MS: Final = HOUR_MS
+
+
 class DataClock:
     """Compares the clock of the host with the days that have data. Times in milliseconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         self.ahead = 0
         """The clock of the host; negative when it is before the newest day."""
+        self._steady = steady
+        self._offset: float | None = None
+        self._since = 0.0  # the last jump, on the steady clock
         self._states = StateLog(logger)
 
-    @property
-    def is_trusted(self) -> bool:
-        return self.ahead <= DAY_MS
+    def measures(self, span: int) -> bool:
+        """Whether times of files that are this far apart are: by the data, or without a jump."""
+        return self.ahead <= DAY_MS or self._steady() * 1000 - self._since >= span
 
     def compare(self, days: Sequence[str], now: int) -> int:
         """`now`, or the time that the data proves if that is earlier. `days` are sorted."""
+        steady = self._steady() * 1000
+        if self._offset is None or abs(now - steady - self._offset) > _JUMP_MS:
+            self._since = steady
+        self._offset = now - steady
         if not days:
             return now
         proven = _proven_time(days)
@@ -35,8 +48,8 @@ class DataClock:
 
     def _report(self) -> None:
         level, message = logging.WARNING, "clock of the host is behind the data"
-        if not self.is_trusted:
-            message = "clock of the host is ahead of the data, nothing is deleted by age"
+        if self.ahead > DAY_MS:
+            message = "clock of the host is ahead of the data, age counts from the data"
         elif self.ahead >= -DAY_MS:
             level, message = logging.INFO, "clock of the host agrees with the data"
         self._states.report("clock", message, level, message, seconds=self.ahead // 1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from archive.maintenance.data_clock import DataClock
 from archive.settings.publishing import RetentionSettings
 from archive.tables.archive_tables import ArchiveTables, TableLog
 from archive.tables.delta_log import ConflictError
@@ -25,9 +26,11 @@ class Upkeep:
         self.conflicts = 0
         self._checkpoints: dict[str, int] = {}
         self._last = -DAY_MS
+        self._longest = max(DAY_MS, round(settings.replaced * 1000))
 
-    def run(self, now: int) -> None:
-        is_daily = not 0 <= now - self._last < DAY_MS  # the clock may have been set back
+    def run(self, now: int, clock: DataClock) -> None:
+        # The clock may have been set back. Set forward, it must not delete what readers hold.
+        is_daily = not 0 <= now - self._last < DAY_MS and clock.measures(self._longest)
         for log in self._tables.logs.values():
             try:
                 self._tend(log, is_daily=is_daily)
