@@ -44,7 +44,9 @@ _LEAD = timedelta(days=7)
 
 
 def capacity_findings(facts: Facts, stores: Stores) -> Iterator[Finding]:
-    for each in most_urgent_first(facts.forecasts):  # the first raise is checked first
+    # The first raise is checked first, and those that only may be needed last.
+    urgent = most_urgent_first(facts.forecasts)
+    for each in sorted(urgent, key=lambda each: _severity(facts, each) is Severity.NOTE):
         if each.fills and each.level is not None and each.limit is not None:
             yield from _of_forecast(facts, stores, each)
     yield from _unknown_dates(facts)
@@ -169,9 +171,11 @@ def _holders(
 
 
 def _book(stores: Stores, stream: Name, raises: Iterable[tuple[Store, Raise]]) -> None:
-    """The next raise finds less free."""
+    """The next raise finds less free; of two raises of one stream the larger counts."""
     for store, wanted in raises:
-        stores.raises[store][stream] = wanted
+        booked = stores.raises[store].get(stream)
+        if booked is None or booked.needed < wanted.needed:
+            stores.raises[store][stream] = wanted
 
 
 def wanted_limit(each: Forecast) -> int:
@@ -225,7 +229,8 @@ def _instead(
     replicated = stores.replicas.get(each.asset, 1) > 1
     if replicated and len(servers) == len(blocked) == len(targets):
         staying = ((holder.store, holder.wanted) for holder in holders if holder.holds)
-        _book(stores, each.asset, (*staying, *((store, wanted) for store in targets)))
+        arriving = Raise(wanted.needed, Growth(((0, wanted.needed),)))
+        _book(stores, each.asset, (*staying, *((store, arriving) for store in targets)))
         gone, others = fmt.listed(servers), fmt.listed([each.subject.server for each in targets])
         move = f"nats stream cluster peer-remove {quoted}"
         return (

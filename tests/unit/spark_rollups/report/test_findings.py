@@ -306,7 +306,9 @@ def test_a_definition_is_whole(definition: Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    finding = make_finding("CON-NOT-WELL", subject, LAST, share=0.1, before=None, state="stalled")
+    values = {"share": 0.1, "before": None, "state": "falling behind", "now": "stalled"}
+    finding = make_finding("CON-NOT-WELL", subject, LAST, **values)
+    assert "mostly: falling behind; at the end: stalled." in finding.summary
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 

@@ -73,9 +73,9 @@ def holding(rollups: LiteralRollups, name: str, used: float) -> None:
             row.update(dict.fromkeys(("min", "max", "first", "last"), used * GIB))
 
 
-def another(rollups: LiteralRollups, name: str, day: date) -> None:
-    """Like ORDERS, on the first server, and full on a later day."""
-    labels = {"discard": "new", "retention": "limits", "storage": "file", "leader": "n1"}
+def another(rollups: LiteralRollups, name: str, day: date, discard: str = "new") -> None:
+    """Like ORDERS, on the first server, and full on another day."""
+    labels = {"discard": discard, "retention": "limits", "storage": "file", "leader": "n1"}
     stream = {**STREAM, "stream": name}
     rollups.gauge(c.STREAM_UP, BOTH, 1, **stream)
     rollups.gauge(c.STREAM_BYTES, BOTH, 16 * GIB, **stream)
@@ -165,6 +165,14 @@ def test_each_raise_takes_from_what_the_next_one_finds_free() -> None:
         found["LAST"]
     )
     assert not any("--max-bytes" in command for command in found["LAST"].commands)
+
+
+def test_a_stream_that_is_full_by_design_takes_nothing_from_one_that_must_be_raised() -> None:
+    rollups = filling({"n1": 80})
+    another(rollups, "LOGS", date(2026, 12, 4), discard="old")
+    (action,) = report_of(rollups).actions
+    assert action.what == "Raise max_bytes of stream ORDERS to 60.0\u00a0GiB"
+    assert "Server n1 holds it (20.0 GiB of 100 GiB free to reserve);" in plain(action)
 
 
 def test_an_account_counts_every_replica() -> None:
