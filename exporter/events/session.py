@@ -64,9 +64,11 @@ class EventSession:
     def fit_into(self, memory: int | None = LIMIT) -> None:
         """All queues together keep a part of the memory limit."""
         count = sum(len(connection.wanted) for connection in self.connections)
-        most = within_memory(MOST_BYTES * count, _PARTS_OF_MEMORY, "events that wait", memory)
-        for connection in self.connections:
-            connection.lower_queues(most // count)
+        wanted = MOST_BYTES * count
+        most = within_memory(wanted, _PARTS_OF_MEMORY, "events that wait", memory)
+        if most < wanted:
+            for connection in self.connections:
+                connection.lower_queues(most // count)
 
     def update_account_names(self, snapshot: Snapshot) -> None:
         """Takes over the account names of the polls."""
