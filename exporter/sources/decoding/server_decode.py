@@ -229,9 +229,9 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
     usage = AccountUsage(
         tier="",
         storage_used=_most(detail.storage for detail in details),
-        storage_limit=_most(detail.reserved_storage for detail in details),
+        storage_limit=_agreed_limit(detail.reserved_storage for detail in details),
         memory_used=_most(detail.memory for detail in details),
-        memory_limit=_most(detail.reserved_memory for detail in details),
+        memory_limit=_agreed_limit(detail.reserved_memory for detail in details),
         streams=streams,
         consumers=consumers,
         storage_unlimited=_unlimited([detail.reserved_storage for detail in details]),
@@ -252,5 +252,10 @@ def _unlimited(values: Sequence[int]) -> bool | None:
 
 
 def _most(values: Iterable[int]) -> int | None:
-    """Of what every server reports; without the huge numbers that stand for "no limit" or a negative sum."""
-    return max((known for value in values if (known := limit(value))), default=None)
+    """Of what every server reports; without the huge numbers that stand for a negative sum."""
+    return max((known for value in values if (known := limit(value)) is not None), default=None)
+
+
+def _agreed_limit(values: Iterable[int]) -> int | None:
+    """Every server reports the limit; a tiered account shows 0, which means no limit."""
+    return _most(value for value in values if value)
