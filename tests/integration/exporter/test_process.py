@@ -219,6 +219,7 @@ async def test_five_good_polls_make_no_line_twice(exporter: Exporter) -> None:
         "first response",
         "server responds",
         "serving",
+        "system named",
     ]
     assert lines[0]["fields"]["listen"] == exporter.url
 
