@@ -222,9 +222,10 @@ def _instead(
     blocked = [holder.store.subject for holder in holders if not holder.holds]
     servers, quoted = [each.server for each in blocked if each.server], shlex.quote(each.stream)
     size = fmt.bytes_text(wanted.needed)
-    room = {store: stores.free(store, each.asset) for store in stores.elsewhere(each.asset)}
+    unreserved = {store: stores.free(store, each.asset) for store in stores.elsewhere(each.asset)}
     # The server chooses the one with most free.
-    free = sorted((store for store in room if room[store] >= wanted.needed), key=room.__getitem__)
+    fitting = (store for store in unreserved if unreserved[store] >= wanted.needed)
+    free = sorted(fitting, key=unreserved.__getitem__)
     targets = free[::-1][: len(servers)]
     replicated = stores.replicas.get(each.asset, 1) > 1
     if replicated and len(servers) == len(blocked) == len(targets):
