@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from nats.aio.client import Client
-from nats.errors import NoRespondersError
 from support.nats.servers import NatsServer
-from support.waiting import until
+from support.signals.publishing import publish
 
 # A quarter of this is less than the smallest block: servers then make blocks of 32,000 bytes.
 MAX_BYTES: Final = 120_000
@@ -20,17 +19,8 @@ _AROUND_A_MESSAGE: Final = 22 + 8
 
 async def fill_blocks(client: Client, subject: str, count: int) -> None:
     """All of the same size, so that a block's size shows how many are in it."""
-
-    async def is_stored() -> bool:
-        """False while the node of the client does not know the new stream yet."""
-        try:
-            await client.request(subject, b"x" * PAYLOAD, timeout=20)
-        except NoRespondersError:
-            return False
-        return True
-
     for _ in range(count):
-        await until(is_stored, bool, "a message is not stored")
+        await publish(client, subject, b"x" * PAYLOAD)
 
 
 def messages_in(block: Path, subject: str) -> int:

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import NoRespondersError
 from support.exporter.source_polls import api, create_consumer, create_stream
+from support.signals.publishing import publish
 from support.waiting import until
 
 from exporter.signals.loss.coverage import covers
@@ -127,18 +126,10 @@ class Workload:
     async def publish(self, count: int = 1, subject: str = "a") -> None:
         whole = f"{self.stream.lower()}.{subject}"
         for _ in range(count):
-            response = await until(partial(self._stored, whole), bool, f"{whole} is not stored")
+            response = await publish(self.client, whole, b"x" * 16)
             assert "error" not in response, response
             self.stored[response["seq"]] = whole
         await self.note_gone()
-
-    async def _stored(self, subject: str) -> Any:
-        """The response; None while the node of the client does not know the new stream yet."""
-        try:
-            reply = await self.client.request(subject, b"x" * 16, timeout=_PATIENCE_SECONDS)
-        except NoRespondersError:
-            return None
-        return json.loads(reply.data)
 
     async def fetch(self, name: str, count: int = 1, *, wait: bool = False) -> list[Msg]:
         """What the server sends for one pull; less than `count` if there is less and no `wait`."""
