@@ -1,7 +1,8 @@
 """Cost of a poll relative to the bare request: the whole of it against a JSZ that is only decoded.
 
 Each source runs in its own process (`python -m bench.poll_cost --one ...`), which moves some of the
-consumers before each poll. CPU times are those of that process, so without the server.
+consumers before each pair of a bare request and a poll. CPU times are those of that process, so
+without the server.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -50,13 +52,12 @@ class Spent(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct, frozen=True):
     """Of one source."""
 
-    bare: Spent
-    polls: list[Spent]  # by share that moves
+    bares: list[Spent]  # by share that moves, as polls
+    polls: list[Spent]
     series: int
     peak: int
 
     def rows(self, source: str) -> list[tuple[str, ...]]:
-        bare = self.bare
         return [
             (
                 source, f"{share:.0%}",
@@ -64,7 +65,7 @@ class Found(msgspec.Struct, frozen=True):
                 seconds(bare.cpu), seconds(one.cpu), f"{one.cpu / bare.cpu:.1f}",
                 megabytes(self.peak),
             )
-            for share, one in zip(MOVES, self.polls, strict=True)
+            for share, bare, one in zip(MOVES, self.bares, self.polls, strict=True)
         ]  # fmt: skip
 
 
@@ -98,25 +99,26 @@ async def _one(source: str, url: str, big: BigServer) -> Found:
 async def _measure(given: list[str]) -> Found:
     source_name, url, sys_url, app_url, streams, each = given
     gc.set_threshold(*GC_THRESHOLDS)
-    bare = await _bare(sys_url)
     settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
     source, pipeline = make_source(settings), Pipeline(Renderer("bench"))
-    series, polls = 0, []
+    series, bares, polls = 0, [], []
 
     async def poll() -> None:
         nonlocal series
         series = await _poll(source, pipeline)
 
-    async with Movement.by(app_url, int(each)) as movement:
+    async with Movement.by(app_url, int(each)) as movement, _bare(sys_url) as bare:
         for share in MOVES:
             chosen = share_of(int(streams), share)
-            spent = []
+            without, spent = [], []
             for _ in range(_FIRST_POLLS + ROUNDS):
                 await movement.move(chosen)
+                without.append(await _timed(bare))
                 spent.append(await _timed(poll))
+            bares.append(_median(without[_FIRST_POLLS:]))
             polls.append(_median(spent[_FIRST_POLLS:]))
     await source.close()
-    return Found(bare, polls, series, peak_bytes(os.getpid()))
+    return Found(bares, polls, series, peak_bytes(os.getpid()))
 
 
 async def _poll(source: Source, pipeline: Pipeline) -> int:
@@ -139,7 +141,8 @@ def _median(spent: list[Spent]) -> Spent:
     )
 
 
-async def _bare(sys_url: str) -> Spent:
+@asynccontextmanager
+async def _bare(sys_url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     connection = NatsConnection(NatsAccess((sys_url,)), "bench")
     await connection.open()
 
@@ -154,9 +157,10 @@ async def _bare(sys_url: str) -> Spent:
         )
         _read_jsz(replies, 2**32)
 
-    spent = [await _timed(request) for _ in range(ROUNDS)]
-    await connection.close()
-    return _median(spent)
+    try:
+        yield request
+    finally:
+        await connection.close()
 
 
 def _has_one(replies: list[Reply]) -> bool:
