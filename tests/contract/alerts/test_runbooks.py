@@ -26,7 +26,7 @@ NAME: Final = attrgetter("path.stem")
 each_runbook = over_all(RUNBOOKS.values(), "correct the runbook in docs/runbooks", NAME)
 with_index = over_all([INDEX, *RUNBOOKS.values()], "correct the page in docs/runbooks", NAME)
 
-HEADINGS: Final = ["Meaning", "Impact", "Diagnosis", "Mitigation", "What it is not"]
+HEADINGS: Final = ["Diagnosis", "Mitigation"]
 SECTIONS: Final = {
     "critical": "Pages",
     "warning": "Tickets",
@@ -51,7 +51,8 @@ SCRAPED: Final = {"job", "instance"}
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
 # Names that another system may have too.
 OF_ONE_SYSTEM: Final = {"account", "stream", "consumer", "server"}
-LONGEST: Final = 120
+LONGEST: Final = 100
+MOST_WORDS: Final = 450
 # Of the system and account of the alert, and of its system account.
 CONTEXTS: Final = {"user": "SYSTEM.ACCOUNT", "system": "SYSTEM.SYS", "-": None}
 
@@ -139,18 +140,30 @@ def test_a_runbook_has_the_headings_in_order(runbook: Document) -> None:
         assert runbook.section(heading).text.strip(), heading
 
 
+def meaning(runbook: Document) -> str:
+    """What stands above the first question."""
+    return runbook.text.partition("\n## ")[0]
+
+
 @each_runbook
 def test_a_runbook_begins_with_the_causes(runbook: Document) -> None:
-    """From what the engineer sees to the cause and the step."""
-    meaning = runbook.section("Meaning").text
-    _, asked, table = meaning.partition("Is it one of these?\n\n| what you see | cause |\n")
+    """One paragraph of meaning, then from what the engineer sees to the cause and the step."""
+    paragraph, asked, table = meaning(runbook).partition("\n\n| Is it one of these? | cause |\n")
     assert asked, "has no table of causes"
+    assert re.fullmatch(r"# \w+\n\n[^\n]+(\n[^\n]+)*", paragraph)
     rows = [line for line in table.splitlines()[1:] if line.startswith("|")]
     assert len(rows) >= 3
     steps = runbook.section("Diagnosis").text
     for number in re.findall(r"\bsteps? (\d)(?: and (\d))?", "\n".join(rows)):
         for step in filter(None, number):
             assert f"**{step}. " in steps, f"there is no step {step}"
+
+
+@each_runbook
+def test_a_remedy_that_is_named_is_there(runbook: Document) -> None:
+    for page, number in re.findall(r"(?:\((JetStream\w+)\.md\),\s+)?Mitigation (\d)", runbook.text):
+        remedies = RUNBOOKS[page or runbook.path.stem].section("Mitigation").text
+        assert f"\n{number}. " in remedies, f"{page} has no remedy {number}"
 
 
 @each_runbook
@@ -167,6 +180,7 @@ def test_the_diagnosis_is_a_list_of_questions(runbook: Document) -> None:
 def test_a_runbook_is_short_enough_for_the_night(runbook: Document) -> None:
     lines = runbook.text.splitlines()
     assert len(lines) <= LONGEST
+    assert len(runbook.text.split()) <= MOST_WORDS
     assert max(len(line) for line in lines if not line.startswith("|")) <= 120
 
 
@@ -198,7 +212,7 @@ def test_every_nats_command_names_the_context_it_needs(page: Document) -> None:
 
 @each_runbook
 def test_a_command_for_replicas_says_what_holds_for_one(runbook: Document) -> None:
-    meaning, steps = runbook.section("Meaning").text, runbook.section("Mitigation").text
+    steps = runbook.section("Mitigation").text
     for step in re.split(r"^(?=\d+\. )", steps, flags=re.MULTILINE):
         for words in (words for block in SHELL.findall(step) for words in programs_called(block)):
             if words[2:3] != ["cluster"]:
@@ -206,7 +220,7 @@ def test_a_command_for_replicas_says_what_holds_for_one(runbook: Document) -> No
             if words[1] == "server":
                 assert "JetStreamMeta" in runbook.path.stem or "In a cluster" in step, step
             else:
-                assert "R1" in meaning + step, f"what holds for R1? {step}"
+                assert "R1" in meaning(runbook) + step, f"what holds for R1? {step}"
 
 
 @with_index
