@@ -27,6 +27,7 @@ from alerts.queries import (
     lasting,
     latest,
     new_events,
+    newest,
     quantile,
 )
 from alerts.rule import Alert, Board, Group, Severity
@@ -274,13 +275,16 @@ _uncounted = latest(catalog.STREAM_UP).unless(_durable)
 _durable_before = (
     earlier(catalog.STREAM_CONSUMERS, "1h") - earlier(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
 ).unless(_uncounted)
+_not_listed = latest(catalog.REQUEST_SUCCESS, request=Regex("jsz|jsz_config|stream_list")).equals(0)
+# With the last stream its series go too: then none is left, if the streams were listed.
+_none_left = (0 * newest(catalog.SNAPSHOT_AGE_SECONDS)).unless(_not_listed.max_without("request"))
 
 FEWER = Alert(
     name="ConsumersFewer",
     severity=Severity.WARNING,
     when=(
         1
-        - _durable.sum_without("account", "stream")
+        - _durable.sum_without("account", "stream").or_(_none_left)
         / (_durable_before.sum_without("account", "stream") >= thresholds.CONSUMER_COUNT_LEAST)
         > thresholds.CONSUMER_COUNT_CHANGE
     ),
@@ -289,7 +293,8 @@ FEWER = Alert(
     description=f"System {{{{ $labels.system }}}} has {PERCENT} fewer durable consumers than an hour "
     "ago: deleted one by one, or with their streams. Work queues without a consumer are not worked off.",
     condition="Of at least <consumer_count_least> durable consumers an hour ago, more than "
-    "<consumer_count_change> are gone. Streams that have no leader now are left out.",
+    "<consumer_count_change> are gone. Streams that have no leader now are left out. Where no stream "
+    "is left, the list of streams must be complete.",
     board=Board.FLEET,
 )
 

@@ -45,6 +45,18 @@ def _consumers(number: Values, stream: str = "ORDERS") -> dict[str, Values]:
     }
 
 
+def _all_streams(until: str | None) -> dict[str, Values]:
+    def while_there(value: float) -> Values:
+        return value if until is None else between("0s", until, value, None)
+
+    return {
+        **_consumers(while_there(15)),
+        **_consumers(while_there(5), "SMALL"),
+        'stream_up{account="APP",stream="ORDERS"}': while_there(1),
+        'stream_up{account="APP",stream="SMALL"}': while_there(1),
+    }
+
+
 def _at_risk(*names: str) -> dict[str, Values]:
     return {
         f'stream_condition_start_timestamp_seconds{{account="APP",stream="{name}",'
@@ -259,6 +271,29 @@ SERVERS = (
         onset="1h2m",
         lingers=True,
         values="75%;",
+    ),
+    Row(
+        "ConsumersFewer",
+        SYSTEM,
+        case="with all streams",
+        bad=_all_streams(until="1h"),
+        calm=_all_streams(until=None),
+        context={'request_success{request="jsz"}': 1, 'request_success{request="healthz"}': 0},
+        every="1m",
+        onset="1h2m",
+        lingers=True,
+        silent={
+            "not listed": {'request_success{request="jsz"}': after("59m", 1, 0)},
+            "few": {
+                **_consumers(between("0s", "1h", 5, None)),
+                **_consumers(between("0s", "1h", 4, None), "SMALL"),
+            },
+            "without a leader": {
+                'stream_up{account="APP",stream="ORDERS"}': after("57m", 1, 0),
+                'stream_up{account="APP",stream="SMALL"}': after("57m", 1, 0),
+            },
+        },
+        values="100%;",
     ),
     Row(
         "ConfigurationChanged",
