@@ -18,51 +18,39 @@ _HEAD: Final = """\
 
 # Migrate from another exporter
 
-How to migrate from **prometheus-nats-exporter** (0.20.1) and **nats-surveyor** (0.9.9), and the
-replacement of each metric. Both lists come from the running programs beside Streamgauge on the same
-three servers, and the tests compare the values.
+How to migrate from **prometheus-nats-exporter** (0.20.1) and **nats-surveyor** (0.9.9). Both lists of metrics come from the running
+programs beside Streamgauge on the same three servers, and the tests compare the values.
 
 ## In five steps
 
-1. Start Streamgauge beside the old exporter; they do not affect each other. Use the
-   `system` source where nats-surveyor ran, `monitor` where prometheus-nats-exporter did.
+1. Start Streamgauge beside the old exporter: the `system` source where nats-surveyor ran, `monitor` where prometheus-nats-exporter did.
    [Permissions](permissions.md) has the user to copy.
 2. Scrape it, load [the rules](alerts.md) and [the boards](dashboards.md). From here on both report.
-3. Rewrite your own boards and alerts by the tables below. To do that later, load the rules that
-   record the old names, one of `deploy/prometheus/compatibility/*.rules.yml` (or print them with
-   `python -m alerts.compatibility nats-surveyor`).
-4. Disable the JetStream part of the old exporter, so that nothing is reported twice: no `-jsz` for
-   prometheus-nats-exporter, no `jsz` for nats-surveyor. That is most of its cost.
-5. When no query uses an old name any more, delete the compatibility rules. Servers and accounts have
-   their connections, subscriptions, traffic, routes and leaf nodes here too. Keep the old exporter only for single
-   connections (connz), traffic of single routes and gateways, and latency of services.
+3. Rewrite your own boards and alerts by the tables below. Until then, load the rules that record the old names, one of
+   `deploy/prometheus/compatibility/*.rules.yml` (or print them with `python -m alerts.compatibility nats-surveyor`).
+4. Disable the JetStream part of the old exporter, which is most of its cost: no `-jsz` for prometheus-nats-exporter, no `jsz` for
+   nats-surveyor.
+5. When no query uses an old name any more, delete the compatibility rules. Keep the old exporter only for single connections (connz),
+   traffic of single routes and gateways, and latency of services.
 
 ## Differences
 
-- **One series per stream and consumer, from its leader.** Both old exporters serve the values of each replica. A
-  stream of three replicas has three series there, and `sum` is three times too high. A follower does not
-  know how many messages are pending and reports 0, so `avg` and `min` are wrong too. Filters such as
-  `is_consumer_leader="true"` are no longer needed; the compatibility rules set these labels, so that queries
-  with them still work.
-- **Labels are the identity alone**: `system`, `account`, `stream`, `consumer`, `server`. Leaders, Raft groups and
-  settings are labels of `streamgauge_stream_info`, `streamgauge_consumer_info` and `streamgauge_server_info`. With the
-  old exporters an election ends all series of the asset and starts new ones, and `rate` loses the samples in
-  between.
-- **Counters are counters.** Sequences that only rise are `_total` here. The old exporters serve them as gauges;
-  `rate` works on them until a stream is recreated.
+- **One series per stream and consumer, from its leader.** Both old exporters serve each replica, so `sum` is too high; a follower reports 0
+  pending, so `avg` and `min` are wrong too. Filters such as `is_consumer_leader="true"` are no longer needed, and still work with the
+  compatibility rules.
+- **Labels are the identity alone**: `system`, `account`, `stream`, `consumer`, `server`. Leaders, Raft groups and settings are labels of
+  `streamgauge_stream_info`, `streamgauge_consumer_info` and `streamgauge_server_info`: an election starts no new series.
+- **Counters are counters.** Sequences that only rise are `_total` here, gauges there.
 - **Absent, not zero and not -1.** A value that is unlimited, unknown or not requested has no series.
 - **Seconds, bytes and ratios**, as the suffix of the name. Nothing is in nanoseconds or percent.
-- **No stale values.** After three missed polls the series are absent; `streamgauge_snapshot_age_seconds`
-  reports their age until then.
+- **No stale values.** After three missed polls the series are absent.
 - **`account`** is the account's name. In nats-surveyor it is the id, which differs where `nsc` manages accounts.
 
 ## The compatibility rules
 
-They record the metrics marked *rule* in the tables. They fold replicas of the exporter, add `system`, and omit the
-labels without a counterpart (server, leader, Raft group, cluster, ids) on streams and consumers. Load one file only: with
-`-prefix nats`, as the Helm chart of NATS sets it, prometheus-nats-exporter uses names that nats-surveyor has too.
-Metrics of the level full need `detail: full` or an entry in `include_metrics`. Do not load the rules while the
-old exporter still serves the same names: sums over both would be double.
+They record the metrics marked *rule* in the tables, fold replicas of the exporter, add `system`, and omit the labels without a counterpart.
+Load one file only: with `-prefix nats`, as the Helm chart of NATS sets it, both old exporters share names. Metrics of the level full need
+`detail: full` or an entry in `include_metrics`. Do not load the rules while the old exporter still serves the same names.
 """
 
 _EXPORTER: Final = """\
