@@ -124,6 +124,20 @@ def test_pages_are_bounded_and_linked() -> None:
     assert "?system=demo&q=c0&sort=pending" in page.links  # turns the order, on the first page
 
 
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_are_sorted_and_searched() -> None:
+    """What it costs: python -m bench pages."""
+    count = 100_000
+    pending = {f"c{number:05d}": number * 7919 % 100_003 for number in range(count)}
+    poller = polled(*(consumer(name, num_pending=waits) for name, waits in pending.items()))
+    ranked = sorted(pending, key=lambda name: -pending[name])
+    found = [row[0] for row in rows(poller=poller, sort="-pending", page="700")]
+    assert found == ranked[699 * PAGE_ROWS : 700 * PAGE_ROWS]
+    assert [row[0] for row in rows(poller=poller, q="C54321")] == ["c54321"]
+    page = Outline(site(poller).table("consumers", {"q": "c1"})[1])
+    assert "1 to 100 of 10,000" in page.words
+
+
 @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999", "", "11"])
 def test_a_page_that_does_not_exist_is_one_that_does(page: str) -> None:
     assert len(rows(poller=MANY, page=page)) in (PAGE_ROWS, 950 % PAGE_ROWS)
