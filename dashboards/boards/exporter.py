@@ -29,6 +29,7 @@ from dashboards.panels.model import (
     Query,
     Row,
     StateTimeline,
+    StatusPage,
     Table,
     TimeSeries,
     Within,
@@ -37,7 +38,7 @@ from dashboards.panels.tiles import leading, tile
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
-VARIABLES = (variables.JOB, variables.CLUSTER, variables.SYSTEM)
+VARIABLES = (variables.JOB, variables.CLUSTER, variables.SYSTEM, variables.EXPORTER)
 _q = variables.scope_of(*VARIABLES)
 _third = partial(tile, width=8)  # three in a line
 _INSTANCE = "{{job}} {{instance}}"
@@ -49,6 +50,8 @@ _LEADS = {
     "Failing requests": Within("Requests"),
     "Poll errors": Within("Errors by reason"),
     "Series dropped": Within("Series dropped over time"),
+    "Config loaded": StatusPage(),
+    "Last reload": StatusPage(),
     "Series served": Within("Series of each system"),
 }
 

@@ -68,7 +68,12 @@ class Within:
     title: str
 
 
-Link = Target | Within
+@dataclass(frozen=True, slots=True)
+class StatusPage:
+    """A link to the overview of an exporter; the board needs the variable `exporter`."""
+
+
+Link = Target | Within | StatusPage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dashboards.panels.model import Board, Link, Panel, Table, Target, Within
+from dashboards.panels.model import Board, Link, Panel, StatusPage, Table, Target, Within
 from dashboards.rendering.layout import panel_id
 from streamgauge.promql.expression import Labels
 
@@ -37,6 +37,8 @@ def panel_links(panel: Panel, board: Board, prefix: str) -> list[dict[str, Any]]
 def _panel_link(link: Link, panel: Panel, board: Board, prefix: str) -> dict[str, Any]:
     if isinstance(link, Within):
         return _inner_link(link, board, prefix)
+    if isinstance(link, StatusPage):
+        return {"title": "Status page of the exporter", "url": "${exporter}/", "targetBlank": True}
     return _link(link, _labels_of(panel), board, prefix, "__field.labels")
 
 

@@ -217,14 +217,11 @@ def test_the_fleet_begins_with_what_is_wrong() -> None:
     assert "What is wrong" in [panel["title"] for panel in shown]
 
 
-# What they are about is in the log of the exporter.
-NO_LINK: Final = {"sg-exporter: Config loaded", "sg-exporter: Last reload"}
-
-
 def test_every_tile_leads_somewhere() -> None:
     tiles = of_type("stat")
-    dead_ends = {place for place, tile in tiles if not tile["fieldConfig"]["defaults"]["links"]}
-    assert dead_ends == NO_LINK
+    dead_ends = [place for place, tile in tiles if not tile["fieldConfig"]["defaults"]["links"]]
+    assert tiles
+    assert dead_ends == []
 
 
 def test_what_is_wrong_leads_to_runbooks_and_boards_and_begins_with_the_gravest() -> None:
