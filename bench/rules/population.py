@@ -25,12 +25,13 @@ _VALUES = {
     catalog.CONSUMER_EXHAUSTED_MESSAGES: 0, catalog.CONSUMER_ACK_FLOOR_STALLED_SECONDS: 0,
     catalog.STREAM_CONSUMERS: 10, catalog.STREAM_LOST_MESSAGES: 0, catalog.STREAM_MESSAGES: 1000,
     catalog.CONSUMER_RETENTION_HEADROOM_SECONDS: 3000, catalog.STREAM_MAX_AGE_SECONDS: 3600,
-    catalog.CONSUMER_RETENTION_HEADROOM_RATIO: 0.9,
+    catalog.CONSUMER_RETENTION_HEADROOM_RATIO: 0.9, catalog.CONSUMER_REDELIVERY_RATIO: 0,
 }  # fmt: skip
 # Present only while something is wrong, paused or pushed.
 _RARE = {
     catalog.CONSUMER_PAUSED, catalog.CONSUMER_PUSH_BOUND, catalog.CONSUMER_NAKS,
-    catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, *catalog.KEPT_IN_OUTAGES,
+    catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, catalog.CONSUMER_EXHAUSTED_UNCONFIRMED,
+    *catalog.KEPT_IN_OUTAGES,
 }  # fmt: skip
 _CONDITIONS = {
     "no_worker_pulls": "NoWorkerPulls", "ack_pending_full": "AckPendingFull",

@@ -52,11 +52,8 @@ def names_in(queries: list[BenchQuery]) -> frozenset[str]:
 
 
 def _of_board(board: dict[str, Any], hours: float) -> Iterator[BenchQuery]:
-    values = {
-        each["name"]: ".+" if each.get("includeAll") else _CHOSEN[each["name"]]
-        for each in board["templating"]["list"]
-        if each["type"] == "query"
-    }
+    variables = board["templating"]["list"]
+    values = _CHOSEN | {each["name"]: ".+" for each in variables if each.get("includeAll")}
     for panel in _panels(board["panels"]):
         step = max(parse_duration(panel.get("interval") or "15s"), hours * 3600 / _POINTS)
         for target in panel.get("targets", ()):
