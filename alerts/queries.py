@@ -106,6 +106,11 @@ def lowest(metric: Metric, window: Duration, offset: Duration | None = None) -> 
     return _one(samples(metric, "min_over_time", window, offset=offset))
 
 
+def throughout(metric: Metric, window: Duration) -> Expression:
+    """The lowest value of a whole window. `for` would begin again when Prometheus restarts."""
+    return lowest(metric, window).where(earlier(metric, window))
+
+
 def highest(metric: Metric, window: Duration, offset: Duration | None = None) -> Expression:
     return _one(samples(metric, "max_over_time", window, offset=offset))
 

@@ -228,6 +228,14 @@ CLOCK_OFFSET = Threshold(
     "the clock of a server is off by more than this beyond the uncertainty, or two clocks differ by "
     "more",
     ("ServerClockOffset",))
+SERVER_DOWN = Threshold(
+    "server_down", 2 * MINUTE, Unit.DURATION,
+    "a server has not responded for longer than this",
+    ("ServerDown",))
+SERVER_UNHEALTHY = Threshold(
+    "server_unhealthy", 5 * MINUTE, Unit.DURATION,
+    "a server has reported itself as unhealthy for longer than this",
+    ("ServerUnhealthy",))
 SERVER_STORAGE_RATIO = Threshold(
     "server_storage_ratio", 0.9, Unit.RATIO,
     "JetStream uses more than this share of the limit of the server",

@@ -78,7 +78,7 @@ STALLED = Alert(
         query_value(
             own(catalog.CONSUMER_NUM_WAITING, "max_over_time", "5m") > 0,
             f"Workers pull: up to {READ_NUMBER} pull requests wait at the server.",
-            "No worker pulls any more, although the consumer was busy in the day before.",
+            "No worker pulls or is bound any more, although the consumer was busy in the day before.",
         ),
     ),
     condition="No delivery for more than <consumer_stalled> although messages wait. Pull requests "
@@ -131,8 +131,8 @@ NO_WORKER_PULLS = Alert(
         catalog.CONSUMER_NUM_ACK_PENDING,
         f" and {READ_NUMBER} are unacknowledged",
     )
-    + ". It was not busy before: a job that runs now and then, a new one whose workers died, or one "
-    "that was forgotten.",
+    + ". As far as an exporter has watched it, it was not busy the day before: a job that runs now and "
+    "then, a new one whose workers died, or one that was forgotten.",
     condition="Messages have waited for <no_worker> without a pull request, and the exporter has "
     "learned no longer pause between pulls (condition no_worker_pulls). Not where the consumer had deliveries in "
     "more than <consumer_busy_ratio> of the half hours of the day before: that is "

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM, streams_at_risk
+from alerts.open_alerts import until_it_ends
+from alerts.quantity import Threshold
 from alerts.queries import (
+    LOOKBACK,
     certain_offset,
     changes,
     highest,
@@ -12,40 +15,58 @@ from alerts.queries import (
     increase_before,
     judged,
     latest,
+    samples,
     spread,
+    throughout,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import since
 
 # The alerts that these two inhibit end later: the exporter requests health once a minute, and the
 # leader sees a peer as offline until its first message. Without this the recovery would raise alerts.
 _INHIBITED_END = "2m"
 
+_START = catalog.SERVER_CONDITION_START_TIMESTAMP_SECONDS
+
+
+def _lasts(alert: str, condition: str, at_least: Threshold, value: Metric) -> Expression:
+    """Where every exporter says so: one alone may not reach the server. The value ends it, so that the
+    condition has a look-back here, and a missed scrape needs nothing else."""
+    began = samples(_START, "last_over_time", LOOKBACK, match={"condition": condition})
+    age = since(began.folded("min", by=catalog.SERVER))
+    return until_it_ends(alert, age > at_least, age).where(latest(value).equals(0))
+
+
 DOWN = Alert(
     name="ServerDown",
     severity=Severity.WARNING,
-    when=latest(catalog.SERVER_UP).equals(0),
-    for_="2m",
+    when=_lasts("ServerDown", "down", thresholds.SERVER_DOWN, catalog.SERVER_UP),
+    for_="0s",
     keep_firing_for=_INHIBITED_END,
     guarded=False,  # when no server responds the data is stale, and the alert must still fire
     summary="A NATS server does not respond.",
-    description=f"{SERVER} has not responded for 2 minutes. It was seen within the last hour."
+    description=f"{SERVER} has not responded for {DURATION}. It was seen within the last hour."
     + streams_at_risk(),
-    condition="A server that was seen within the last hour (a setting of the exporter) does not "
-    "respond.",
+    condition="A server that was seen within the last hour (a setting of the exporter) has not "
+    "responded to any exporter for <server_down> (condition down).",
     board=Board.FLEET,
 )
 
 UNHEALTHY = Alert(
     name="ServerUnhealthy",
     severity=Severity.WARNING,
-    when=latest(catalog.SERVER_HEALTHY).equals(0),
-    for_="5m",
+    when=_lasts(
+        "ServerUnhealthy", "unhealthy", thresholds.SERVER_UNHEALTHY, catalog.SERVER_HEALTHY
+    ),
+    for_="0s",
     summary="A NATS server reports itself as unhealthy.",
-    description=f"{SERVER} responds and reports itself as unhealthy: see its healthz for the reason.",
-    condition="The health check of the server fails.",
+    description=f"{SERVER} responds, and has reported itself as unhealthy for {DURATION}: see its "
+    "healthz for the reason.",
+    condition="The health check of the server has failed for <server_unhealthy> (condition "
+    "unhealthy).",
     board=Board.FLEET,
 )
 
@@ -133,11 +154,11 @@ META_LEADER_MISSING = Alert(
 META_PEER_OFFLINE = Alert(
     name="MetaPeerOffline",
     severity=Severity.WARNING,
-    when=latest(catalog.META_REPLICA_OFFLINE).equals(1),
-    for_="5m",
+    when=throughout(catalog.META_REPLICA_OFFLINE, "5m").equals(1),
+    for_="0s",
     summary="A member of the meta group is offline.",
     description=f"{SERVER} is offline for the meta leader. It still counts for the quorum.",
-    condition="The meta leader reports a member as offline.",
+    condition="The meta leader has reported a member as offline for 5 minutes.",
     board=Board.FLEET,
 )
 

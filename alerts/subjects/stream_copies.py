@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
-from alerts.queries import increase, judged, latest, lowest, whole_event_count
+from alerts.queries import increase, judged, latest, lowest, throughout, whole_event_count
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 from streamgauge.promql.functions import rename_label
@@ -24,12 +24,12 @@ _idle_origin = rename_label(
 REPLICA_OFFLINE = Alert(
     name="StreamReplicaOffline",
     severity=Severity.WARNING,
-    when=latest(catalog.STREAM_REPLICA_OFFLINE).equals(1),
-    for_="5m",
+    when=throughout(catalog.STREAM_REPLICA_OFFLINE, "5m").equals(1),
+    for_="0s",
     summary="A replica of a stream is offline.",
     description=f"{_REPLICA} is offline for the leader of the stream. One more may cost the "
     "quorum.",
-    condition="The leader of the stream reports the replica as offline.",
+    condition="The leader of the stream has reported the replica as offline for 5 minutes.",
     board=Board.STREAM,
 )
 

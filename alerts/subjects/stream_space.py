@@ -54,6 +54,11 @@ SERVER_USED = Recording(
     "names which.",
 )
 _account_used = recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels)
+# Not by `for`: it would begin again when Prometheus restarts, and page a second time.
+_account_full = (
+    recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels, "5m", "min_over_time")
+    >= thresholds.ACCOUNT_FULL_RATIO
+).where(recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels, "5m", offset="5m"))
 _server_used = recorded(SERVER_USED.record, SERVER_USED.value.labels)
 
 STREAM_FULL = Alert(
@@ -139,12 +144,13 @@ SERVER_STORAGE_HIGH = Alert(
 ACCOUNT_STORAGE_FULL = Alert(
     name="AccountStorageFull",
     severity=Severity.CRITICAL,
-    when=_account_used >= thresholds.ACCOUNT_FULL_RATIO,
-    for_="5m",
+    when=_account_used.where(_account_full),
+    for_="0s",
     summary="An account is at its JetStream limit: publishes will be rejected.",
     description=f"{_ACCOUNT} uses {PERCENT} of its {{{{ $labels.limit }}}} limit{_TIER}. At 100% every "
     "stream of the account rejects new messages.",
-    condition="At least <account_full_ratio> of the account's storage or memory limit is used.",
+    condition="For 5 minutes, at least <account_full_ratio> of the account's storage or memory limit "
+    "has been used.",
     board=Board.CAPACITY,
 )
 

@@ -275,6 +275,15 @@ def test_every_promql_selector_of_an_asset_names_its_system(page: Document) -> N
             assert "system" in labels or not labels & OF_ONE_SYSTEM, block
 
 
+@with_index
+def test_no_query_misses_the_first_event(page: Document) -> None:
+    """The series of an event begins with it: its increase and rate show only those after it."""
+    events = {counter.name for counter in catalog.EVENT_TIMES}
+    for block in page.blocks("promql"):
+        grown = re.findall(r"(?:increase|rate)\(([a-z_]+)", block)
+        assert not events & {*grown}, block
+
+
 def grouping_labels(expression: object) -> Iterator[str]:
     """The labels of every by, without, on and ignoring."""
     modifier = getattr(expression, "modifier", None)

@@ -368,16 +368,18 @@ ALL_SILENT = Scenario(
     series={
         'streamgauge_snapshot_age_seconds{system="prod",instance="a"}': ramp(60, 60),
         'streamgauge_server_up{system="prod",server="n1"}': 0,
+        'streamgauge_server_condition_start_timestamp_seconds{system="prod",server="n1",'
+        'condition="down"}': 0,
     },
     checks=(
-        Check("1m45s", "ServerDown"),
+        Check("2m", "ServerDown"),
         Check(
-            "2m",
+            "2m15s",
             "ServerDown",
             (
                 Fires(
                     {"system": "prod", "server": "n1"},
-                    "-",
+                    "2m 15s;-",
                     "sg-fleet?orgId=1&var-system=prod",
                 ),
             ),
@@ -391,6 +393,12 @@ _LEADERLESS = Fires(
     "sg-fleet?orgId=1&var-system=prod",
 )
 
+_UNHEALTHY = Fires(
+    {"system": "prod", "server": "n1"},
+    "10m 45s;",
+    "sg-fleet?orgId=1&var-system=prod",
+)
+
 LEADER_BACK = Scenario(
     "a missing leader fires until the next health request",
     every="15s",
@@ -400,11 +408,14 @@ LEADER_BACK = Scenario(
         'streamgauge_meta_leader{system="prod",server="n1"}': between("1m", "11m", 0, 1),
         # Health is requested once a minute: the last bad response outlives its cause.
         'streamgauge_server_healthy{system="prod",server="n1"}': between("1m", "12m", 0, 1),
+        'streamgauge_server_condition_start_timestamp_seconds{system="prod",server="n1",'
+        'condition="unhealthy"}': between("1m", "12m", 60, None),
     },
     checks=(
         Check("1m45s", "MetaLeaderMissing"),
         Check("2m", "MetaLeaderMissing", (_LEADERLESS,)),
         Check("12m", "MetaLeaderMissing", (_LEADERLESS,)),
+        Check("11m45s", "ServerUnhealthy", (_UNHEALTHY,)),
         Check("12m", "ServerUnhealthy"),
         Check("13m15s", "MetaLeaderMissing"),
     ),

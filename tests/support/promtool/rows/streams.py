@@ -230,6 +230,9 @@ COPIES = (
         {**STREAM, "server": "n1"},
         bad={"stream_replica_offline": 1},
         calm={"stream_replica_offline": 0},
+        silent={"back for a moment": {"stream_replica_offline": between("2m", "2m30s", 0, 1)}},
+        onset="5m",
+        lingers=True,
         values="",
     ),
     Row(

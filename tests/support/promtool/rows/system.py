@@ -65,6 +65,10 @@ def _at_risk(*names: str) -> dict[str, Values]:
     }
 
 
+def _freed(used: str, bad: float) -> dict[str, dict[str, Values]]:
+    return {"less for a moment": {used: between("2m", "2m30s", bad / 2, bad)}}
+
+
 SPACE = (
     *(
         Row(
@@ -128,10 +132,12 @@ SPACE = (
             context={f"{subject}_{limit}_{most}_bytes": 1000},
             every=every,
             labels={"limit": limit},
-            silent={"no limit": {f"{subject}_{limit}_{most}_bytes": None}},
+            silent={"no limit": {f"{subject}_{limit}_{most}_bytes": None}, **silent},
+            onset=onset,
+            lingers=onset != "0s",
             values=values,
         )
-        for alert, subject, of, most, bad, calm, every, values in (
+        for alert, subject, of, most, bad, calm, every, onset, values in (
             (
                 "ServerStorageHigh",
                 "server",
@@ -140,6 +146,7 @@ SPACE = (
                 901,
                 900,
                 "1m",
+                "0s",
                 "90.1%;",
             ),
             (
@@ -150,6 +157,7 @@ SPACE = (
                 950,
                 949,
                 "15s",
+                "5m",
                 "95%;",
             ),
             (
@@ -160,10 +168,12 @@ SPACE = (
                 800,
                 799,
                 "1m",
+                "0s",
                 "80%;",
             ),
         )
         for limit in ("storage", "memory")
+        for silent in (_freed(f"{subject}_{limit}_used_bytes", bad) if onset != "0s" else {},)
     ),
 )
 
@@ -189,33 +199,30 @@ SERVERS = (
         },
         values="",
     ),
-    Row(
-        "ServerDown",
-        SERVER,
-        bad={"server_up": 0},
-        calm={"server_up": 1},
-        guarded=False,
-        values="-",
-    ),
-    Row(
-        "ServerDown",
-        SERVER,
-        case="streams at risk",
-        bad={"server_up": 0},
-        calm={"server_up": 1},
-        context=_at_risk("A", "B", "C", "D", "E", "F", "G"),
-        guarded=False,
-        values="+A;!B;!C;!D;!E;+2;",
-    ),
-    Row(
-        "ServerDown",
-        SERVER,
-        case="few streams at risk",
-        bad={"server_up": 0},
-        calm={"server_up": 1},
-        context=_at_risk("A", "B"),
-        guarded=False,
-        values="+A;!B;",
+    *(
+        Row(
+            "ServerDown",
+            SERVER,
+            case=case,
+            bad=began("server", "down", "1m"),
+            calm=began("server", "down", "2m"),
+            context={"server_up": after("1m", 1, 0), **streams},
+            onset="3m15s",
+            lingers=True,
+            silent={"another exporter reaches it": {"server_up": 1}},
+            guarded=False,
+            values=f"2m 15s;{named}",
+            later=f"2m 30s;{named}",
+        )
+        for case, streams, named in (
+            ("", {}, "-"),
+            (
+                "streams at risk",
+                _at_risk("A", "B", "C", "D", "E", "F", "G"),
+                "+A;!B;!C;!D;!E;+2;",
+            ),
+            ("few streams at risk", _at_risk("A", "B"), "+A;!B;"),
+        )
     ),
     Row(
         "ServerApiRequestsHigh",
@@ -319,9 +326,14 @@ SERVERS = (
     Row(
         "ServerUnhealthy",
         SERVER,
-        bad={"server_healthy": 0},
-        calm={"server_healthy": 1},
-        values="",
+        bad=began("server", "unhealthy"),
+        calm=began("server", "unhealthy", "2m"),
+        context={"server_healthy": 0},
+        onset="5m15s",
+        lingers=True,
+        silent={"well for another exporter": {"server_healthy": 1}},
+        values="5m 15s;",
+        later="5m 30s;",
     ),
     Row(
         "ServerClockOffset",
@@ -422,6 +434,9 @@ SERVERS = (
         SERVER,
         bad={"meta_replica_offline": 1},
         calm={"meta_replica_offline": 0},
+        silent={"back for a moment": {"meta_replica_offline": between("2m", "2m30s", 0, 1)}},
+        onset="5m",
+        lingers=True,
         values="",
     ),
     Row(
