@@ -84,7 +84,7 @@ def test_another_threshold_changes_the_rule_and_its_text() -> None:
 
 def test_speed_divides_all_waits_and_windows() -> None:
     rules = alerts_in(one_rule_file(RenderOptions(timing=Timing(speed=60))))
-    assert rules["JetStreamServerUnhealthy"]["for"] == "5s"
+    assert rules["JetStreamInterestStreamDiscarding"]["for"] == "5s"
     assert 'condition="falling_behind"}) > 30\n' in rules["JetStreamConsumerBacklogGrowing"]["expr"]
     assert rules["JetStreamExporterStale"]["expr"].endswith(" > 5")
     assert rules["JetStreamSystemIdentityShared"]["expr"].count("> 60") == 1  # nothing lasts
