@@ -14,6 +14,7 @@ from support.alert_pipeline.config import JOB, SYSTEM
 from support.alert_pipeline.pipeline import Pipeline
 from support.alert_pipeline.webhook import Inbox, key_of, spoken
 from support.recordings.scenario import SECOND, Api
+from support.waiting import cancelled
 
 Expected = dict[str, str]
 APP = "APP"
@@ -55,8 +56,7 @@ class Site:
         self._busy.append(asyncio.create_task(work))
 
     async def close(self) -> None:
-        for task in self._busy:
-            task.cancel()
+        await cancelled(*self._busy)
         ended = await asyncio.gather(*self._busy, return_exceptions=True)
         for end in ended:
             if isinstance(end, Exception):

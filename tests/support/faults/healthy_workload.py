@@ -17,6 +17,7 @@ from nats.errors import Error
 from support.faults.fault import seconds
 from support.nats.servers import APP, NatsCluster
 from support.recordings.scenario import MINUTE, Api
+from support.waiting import cancelled
 
 PAUSE_SECONDS: Final = 0.1
 PULLED: Final = (("ORDERS", "billing"), ("ORDERS", "shipping"), ("JOBS", "worker"))
@@ -148,8 +149,7 @@ async def healthy_day(cluster: NatsCluster) -> AsyncIterator[Day]:
     try:
         yield day
     finally:
-        for task in tasks:
-            task.cancel()
+        await cancelled(*tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
         await day.close()
         await client.close()

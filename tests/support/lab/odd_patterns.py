@@ -9,6 +9,7 @@ from typing import Final
 from nats.aio.msg import Msg
 from nats.js.errors import APIError
 from support.lab.failure import Lab, acknowledge, seconds
+from support.waiting import cancelled
 
 Pattern = Callable[[Lab], Awaitable[None]]
 
@@ -182,8 +183,7 @@ async def blue_and_green(lab: Lab) -> None:
             new = lab.start(lab.worker("DEPLOYED", name, acknowledge))
             if old is not None:
                 await lab.pause(5)  # both work for a while
-                old.cancel()
-                await asyncio.wait([old])
+                await cancelled(old)
                 await lab.api.request(f"CONSUMER.DELETE.DEPLOYED.deploy{number - 1}")
             number, old = number + 1, new
             await lab.pause(60)

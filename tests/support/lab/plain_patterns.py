@@ -9,6 +9,7 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeoutError
 from support.lab.failure import Lab, acknowledge, seconds
 from support.lab.odd_patterns import Pattern
+from support.waiting import cancelled
 
 
 async def idle(lab: Lab) -> None:
@@ -127,7 +128,7 @@ async def deploys(lab: Lab) -> None:
         while True:
             work = lab.start(lab.worker("ORDERS", "worker", acknowledge))
             await asyncio.sleep(max(120 / lab.speed, 12))
-            work.cancel()
+            await cancelled(work)
             await lab.api.publish("orders", 3)
             await lab.api.fetch("ORDERS", "worker", 3)
 

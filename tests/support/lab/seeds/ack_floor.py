@@ -8,6 +8,7 @@ from nats.aio.msg import Msg
 from support.lab.failure import Failure, Lab, acknowledge, seconds
 from support.lab.odd_patterns import out_of_order_acks
 from support.lab.seeds.kinds import Abandoned, Configured
+from support.waiting import cancelled
 
 
 class OutOfOrder(Failure):
@@ -85,7 +86,7 @@ class Crash(Failure):
         ]
 
     async def provoke(self, lab: Lab) -> None:
-        self._tasks[1].cancel()
+        await cancelled(self._tasks[1])
         await lab.api.publish("crash", 1)
         await lab.api.fetch(self.stream, "worker", 1)  # in flight when the last worker crashed
 

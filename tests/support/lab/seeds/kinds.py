@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nats.aio.msg import Msg
 from support.lab.failure import Failure, Lab, acknowledge, drop, seconds
+from support.waiting import cancelled
 
 
 class Redelivered(Failure):
@@ -17,8 +18,7 @@ class Redelivered(Failure):
 
     async def prepare(self, lab: Lab) -> None:
         await lab.api.stream(self.stream, subjects=[self.subject])
-        # A fetch holds its first message for up to a second: on a busy machine acks are then later than
-        # two seconds, and the share of redeliveries stays high after the remedy.
+        # A fetch holds its first message for up to a second, and a busy machine delays the ack.
         await lab.api.consumer(self.stream, "worker", ack_wait=seconds(5))
 
     async def provoke(self, lab: Lab) -> None:
@@ -34,7 +34,7 @@ class Redelivered(Failure):
         return 20.0, 45.0  # every second message comes twice: a third of all deliveries
 
     async def remedy(self, lab: Lab) -> None:
-        self._task.cancel()
+        await cancelled(self._task)
         lab.start(lab.worker(self.stream, "worker", acknowledge))
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from nats.js.errors import APIError
 from support.lab.failure import Failure, Lab
 from support.nats.servers import NEWEST, SYS
+from support.waiting import cancelled
 
 
 class Conflicts(Failure):
@@ -37,7 +38,7 @@ class Conflicts(Failure):
 
     async def remedy(self, lab: Lab) -> None:
         await lab.cli(f"nats stream info {self.stream} --json")
-        self._task.cancel()
+        await cancelled(self._task)
 
 
 class StaleExpectation(Conflicts):

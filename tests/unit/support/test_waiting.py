@@ -1,0 +1,26 @@
+"""A worker that is cancelled has ended, also where a message arrives in the same turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+from support.waiting import cancelled
+
+
+async def test_a_cancellation_that_meets_a_result_is_repeated() -> None:
+    messages: asyncio.Queue[int] = asyncio.Queue()
+
+    async def work() -> None:
+        while True:
+            try:
+                await asyncio.wait_for(messages.get(), 10)
+            except TimeoutError:
+                continue
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it waits for a message
+    messages.put_nowait(1)
+    async with asyncio.timeout(5):
+        await cancelled(task)
+    assert task.cancelled()
