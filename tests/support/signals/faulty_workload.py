@@ -69,8 +69,10 @@ async def live(work: Workload, small: Workload) -> None:
     await work.response("behind", work.ledgers["behind"].held)
     await work.fetch_all("loops", 3)
     await work.drain("well")
-    for _ in range(6):  # around the one that no client acks
-        await work.response("stuck", await work.fetch_all("stuck", 1))
+    never_acked = min(work.ledgers["stuck"].held)
+    for _ in range(6):  # around that one; on a busy machine it comes again
+        got = await work.fetch_all("stuck", 1)
+        await work.response("stuck", (each for each in got if each != never_acked))
 
 
 def assert_each_has_its_name(watch: Supervisor, faulty: Faulty) -> None:
