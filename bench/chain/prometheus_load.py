@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +34,8 @@ class PrometheusLoad:
         """Loads every board once."""
         for board, queries in (await asyncio.to_thread(_board_queries)).items():
             slowest = self.queries.setdefault(board, {})
-            for cost in await measure(self.session, self.pid, self.address, queries, HOURS):
+            found = await measure(self.session, self.pid, self.address, queries, HOURS, time.time())
+            for cost in found:
                 if cost.name not in slowest or cost.wall > slowest[cost.name].wall:
                     slowest[cost.name] = cost
         for name, took in (await self._evaluated()).items():

@@ -68,9 +68,10 @@ async def measure(
     address: str,
     queries: list[BenchQuery],
     hours: float,
+    now: float,
 ) -> list[Cost]:
-    """The dearest first."""
-    now, found = time.time(), []
+    """At the time `now`, the dearest first."""
+    found = []
     for name, text, step in queries:
         path, sent = "query", {"query": text, "time": str(now), "stats": "all"}
         if step is not None:
@@ -101,10 +102,12 @@ async def compare(consumers: int, hours: float, *, boards: bool) -> None:
             _running(Path(folder)) as (pid, address),
             aiohttp.ClientSession(timeout=timeout) as session,
         ):
-            made = requests(series(consumers, names), 15.0, hours if boards else 0)
+            # Writing takes minutes: later on the data would be too old for a rule.
+            now = time.time()
+            made = requests(series(consumers, names), 15.0, hours if boards else 0, now)
             await _fill(session, address, made)
             for title, queries in parts.items():
-                rows = await measure(session, pid, address, queries, hours)
+                rows = await measure(session, pid, address, queries, hours, now)
                 _show(f"{title}, {consumers:,} consumers", rows, pid)
 
 

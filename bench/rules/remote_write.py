@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 
 import cramjam
@@ -33,11 +32,11 @@ class _Samples:
         return self._known[key]
 
 
-def requests(series: Iterable[Series], step: float, hours: float) -> Iterator[bytes]:
+def requests(series: Iterable[Series], step: float, hours: float, now: float) -> Iterator[bytes]:
     """The past in slices first: Prometheus refuses what is much older than its newest sample."""
     count = int(BULK_MINUTES * 60 / step)
     slices = max(int(hours * 60 / BULK_MINUTES), 0)
-    now, made = time.time(), list(series)
+    made = list(series)
     long = [each for each in made if each.long]
     for number in range(slices):
         end = now - (slices - number) * count * step
