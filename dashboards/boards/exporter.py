@@ -25,6 +25,7 @@ from dashboards.panels.model import (
     Board,
     Column,
     Guide,
+    Link,
     Panel,
     Query,
     Row,
@@ -43,7 +44,7 @@ _q = variables.scope_of(*VARIABLES)
 _third = partial(tile, width=8)  # three in a line
 _INSTANCE = "{{job}} {{instance}}"
 _OF_SYSTEM = "{{system}} {{instance}}"
-_LEADS = {
+_LEADS: dict[str, Link] = {
     "Exporters up": Within("Complete polls over time"),
     "Complete polls": Within("Complete polls over time"),
     "Age of the data": Within("Age of the served data"),
