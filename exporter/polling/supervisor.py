@@ -179,9 +179,17 @@ async def _end(ending: Sequence[_Running]) -> None:
         return
     for running in ending:
         running.ending = True
-        running.task.cancel()
-    # Bounded: a connection that hangs on close must not delay a stop or a reload.
-    done, late = await asyncio.wait([each.task for each in ending], timeout=_SHUTDOWN_SECONDS)
+    late = {each.task for each in ending}
+    done: set[asyncio.Task[None]] = set()
+    # Bounded: a connection that hangs on close must not delay a stop or a reload. Twice: in Python 3.11
+    # a wait of the client library can swallow a cancellation that arrives together with its result.
+    for _ in range(2):
+        for task in late:
+            task.cancel()
+        ended, late = await asyncio.wait(late, timeout=_SHUTDOWN_SECONDS / 2)
+        done |= ended
+        if not late:
+            break
     for task in late:
         event(logger, logging.WARNING, "task did not end in time", task=task.get_name())
     for task in done:

@@ -29,10 +29,16 @@ class MemorySource:
     let: asyncio.Event = field(default_factory=asyncio.Event)
     fault: BaseException | None = None
     closed: bool = False
+    swallows: int = 0  # so many cancellations
 
     async def poll(self, deadline: float) -> Snapshot:
         self.requested.set()
-        await self.let.wait()
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            if not self.swallows:
+                raise
+            self.swallows -= 1
         if self.fault is not None:
             raise self.fault
         taken = 4e9  # in the far future: never stale
@@ -244,3 +250,17 @@ async def test_stopping_closes_every_source(made: Made, file: File) -> None:
     await supervisor.stop()
     assert [source.closed for source in made.sources] == [True, True]
     assert supervisor.dead() == []
+
+
+async def test_a_poll_that_swallows_its_cancellation_is_cancelled_again(
+    made: Made, file: File, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("exporter.polling.supervisor._SHUTDOWN_SECONDS", 0.2)
+    supervisor = Supervisor(AT_START, file.load)
+    supervisor.start()
+    [source] = made.sources
+    await source.requested.wait()
+    source.swallows = 1
+    await supervisor.stop()
+    assert source.closed
+    assert "did not end in time" not in caplog.text
