@@ -23,6 +23,7 @@ from exporter.sources.jetstream_api.assets import AccountAssets
 from exporter.sources.jetstream_api.client import AccountApi, api_prefix
 from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.servers.registry import ServerRegistry
+from exporter.sources.servers.server_replies import ServerReplies
 from exporter.sources.servers.snapshot import SourceOptions, unreadable_thresholds
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.responder import server_names
@@ -67,7 +68,7 @@ class AccountSource:
         if self.connection.server_info:
             if not context.is_skipped("account_statz"):
                 with context.request("account_statz"):
-                    server_stats = await self._request_statz(context)
+                    await self._request_statz(context, server_stats)
             await self._request_user(context)
             if not context.is_skipped("account_info"):
                 with context.request("account_info"):
@@ -108,8 +109,8 @@ class AccountSource:
                 self._account = user.account_name or self._name_in_statz or user.account
 
     async def _request_statz(
-        self, context: RequestContext
-    ) -> list[tuple[WireServer, WireAccountStat | None]]:
+        self, context: RequestContext, found: list[tuple[WireServer, WireAccountStat | None]]
+    ) -> None:
         # Wait for missing servers too, or their return would never be noticed.
         known = self.servers.names()
         discovery_due = self.servers.discovery_due(time.monotonic(), self.options.health_interval)
@@ -122,8 +123,8 @@ class AccountSource:
             timeout=context.left(),
         )
         server_stats: dict[str, tuple[WireServer, WireAccountStat | None]] = {}
-        for reply in replies:
-            response = read_response(WireAccountStatzResponse, reply.data, "account statz")
+        read, kind = ServerReplies("account statz"), WireAccountStatzResponse
+        for reply, response in read.read(kind, replies, kind):
             stats = (response.data.account_statz or []) if response.data else []
             server_stats[response.server.id] = (response.server, stats[0] if stats else None)
             self.clocks.observe(
@@ -132,7 +133,8 @@ class AccountSource:
         self._name_from_statz(server_stats)
         names = frozenset(server.name for server, _ in server_stats.values())
         await ClockPing(STATZ, _EVERY_SERVER).repeat(self.connection, names, self.clocks, context)
-        return list(server_stats.values())
+        found += server_stats.values()
+        read.check()
 
     def _name_from_statz(
         self, server_stats: dict[str, tuple[WireServer, WireAccountStat | None]]

@@ -7,11 +7,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from exporter.errors import RequestError
+from exporter.errors import MalformedResponseError, RequestError
 from exporter.model import Snapshot
 from exporter.sources.clock_pings import ClockPing
-from exporter.sources.decoding.decode import read_response
-from exporter.sources.decoding.row_by_row import read_jsz_response
+from exporter.sources.decoding.row_by_row import PartlyReadJsz, read_jsz_response
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire_servers import (
     WireAccountStatzResponse,
@@ -26,6 +25,7 @@ from exporter.sources.servers.account_stats import AccountStatsCache
 from exporter.sources.servers.config_refresh import ConfigRefresh
 from exporter.sources.servers.interval_request import with_request_outcomes
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
+from exporter.sources.servers.server_replies import ServerReplies
 from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
 from exporter.sources.servers.server_settings import ServerSettingsCache
 from exporter.sources.servers.snapshot import (
@@ -81,7 +81,7 @@ class SystemSource:
             if context.is_skipped("statsz"):
                 raise RequestError("permission", f"{PING}.STATSZ was denied, retried later")
             await self._request_statsz(context, responses)
-        if not context.succeeded("statsz"):
+        if not (responses or context.succeeded("statsz")):
             return self.state.empty_snapshot(context)
         # A server that has just started may not know its streams yet: request its health.
         newcomer = any(
@@ -141,10 +141,11 @@ class SystemSource:
             linger=_LINGER_SECONDS,
             timeout=context.left(),
         )
-        decoded = [read_response(WireStatszResponse, reply.data, "statsz") for reply in replies]
-        domain = self._domain(response.server for response in decoded)
+        read = ServerReplies("statsz")
+        decoded = read.read(WireStatszResponse, replies, WireStatszResponse)
+        domain = self._domain(response.server for _, response in decoded)
         other_domain_servers = 0
-        for reply, response in zip(replies, decoded, strict=True):
+        for reply, response in decoded:
             server = response.server
             if server.jetstream and server.domain != domain:
                 other_domain_servers += 1
@@ -155,14 +156,17 @@ class SystemSource:
         names = frozenset(response.server.name for response in responses.values())
         ping = ClockPing(PING + ".STATSZ")
         await ping.repeat(self.connection, names, self.state.clocks, context)
+        read.check()
 
     async def _request_health(
         self, context: RequestContext, responses: dict[str, ServerResponses]
     ) -> None:
-        for reply in await self._from_all(context, "HEALTHZ", b"", set(responses)):
-            response = read_response(WireHealthResponse, reply.data, "healthz")
+        replies = await self._from_all(context, "HEALTHZ", b"", set(responses))
+        read = ServerReplies("healthz")
+        for _, response in read.read(WireHealthResponse, replies, WireHealthResponse):
             if response.server.id in responses and response.data is not None:
                 self.state.health[response.server.name] = response.data
+        read.check()
 
     async def _request_account_stats(
         self, responses: dict[str, ServerResponses], deadline: float
@@ -173,10 +177,12 @@ class SystemSource:
             cache.note_requested(responses.keys(), now)
             with context.request(ACCOUNT_REQUEST):
                 subject, servers = ACCOUNT_STATZ, set(responses)
-                for reply in await self._replies(context, subject, _EVERY_SERVER, servers):
-                    found = read_response(WireAccountStatzResponse, reply.data, "account statz")
+                replies = await self._replies(context, subject, _EVERY_SERVER, servers)
+                read, kind = ServerReplies("account statz"), WireAccountStatzResponse
+                for _, found in read.read(kind, replies, kind):
                     if found.data is not None:
                         cache.update(found.server.id, found.data)
+                read.check()
         cache.fill_in(responses.values())
         return context
 
@@ -335,7 +341,11 @@ class SystemSource:
 def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, WireJsz]]:
     pages = []
     for reply in replies:
-        response = read_jsz_response(unpacked(reply, max_bytes), "jsz")
+        try:
+            response = read_jsz_response(unpacked(reply, max_bytes), "jsz")
+        except MalformedResponseError as error:
+            pages.append((WireServer(id=server_id(reply)), PartlyReadJsz(detail=error.detail)))
+            continue
         if response.error is not None:
             raise RequestError("api_error", f"jsz: {response.error.description}")
         pages.append((response.server, response.data or WireJsz()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, field
@@ -10,12 +10,21 @@ from msgspec import Raw, field
 from exporter.errors import MalformedResponseError
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import (
+    Time,
+    WireApiStats,
     WireConsumer,
     WireConsumerList,
     WireStream,
     WireStreamList,
 )
-from exporter.sources.decoding.wire_servers import WireAccountDetail, WireJsz, WireJszResponse
+from exporter.sources.decoding.wire_servers import (
+    WireAccountDetail,
+    WireJsConfig,
+    WireJsLimits,
+    WireJsz,
+    WireJszResponse,
+    WireMeta,
+)
 
 
 class UnreadRow(msgspec.Struct, frozen=True, gc=False):
@@ -35,8 +44,11 @@ class PartlyReadStream(WireStream, gc=False):
 class PartlyReadJsz(WireJsz, gc=False):
     """A page of JSZ that was decoded row by row."""
 
+    detail: str = ""  # why the page itself cannot be decoded; "" if it can
+    unread: list[str] = field(default_factory=list)  # what else of it cannot be, with the reason
+
     def unread_details(self) -> list[str]:
-        found: list[str] = []
+        found = [self.detail] if self.detail else list(self.unread)
         for account in self.account_details or ():
             for stream in account.stream_detail or ():
                 if not isinstance(stream, PartlyReadStream):
@@ -47,6 +59,10 @@ class PartlyReadJsz(WireJsz, gc=False):
                     at = f"consumer {account.name}/{stream.name}"
                     found += [f"{at}/{row.name}: {row.detail}" for row in stream.unread]
         return found
+
+
+_ABSENT: Final = Raw(b"null")
+_EMPTY: Final = Raw(b"{}")
 
 
 class _RawStreamList(WireStreamList, gc=False):
@@ -62,10 +78,16 @@ class _RawStream(PartlyReadStream, gc=False):
 
 
 class _RawAccount(WireAccountDetail, gc=False):
+    api: Raw = _EMPTY  # type: ignore[assignment]
     stream_detail: list[Raw] | None = None  # type: ignore[assignment]
 
 
 class _RawJsz(PartlyReadJsz, gc=False):
+    now: Raw = _ABSENT  # type: ignore[assignment]
+    api: Raw = _EMPTY  # type: ignore[assignment]
+    config: Raw = _ABSENT  # type: ignore[assignment]
+    limits: Raw = _ABSENT  # type: ignore[assignment]
+    meta_cluster: Raw = _ABSENT  # type: ignore[assignment]
     account_details: list[_RawAccount] | None = None  # type: ignore[assignment]
 
 
@@ -74,6 +96,13 @@ class _RawJszResponse(WireJszResponse, gc=False):
 
 
 _ROW = "row"
+_PARTS: Final[tuple[tuple[str, Any], ...]] = (
+    ("now", Time | None),
+    ("api", WireApiStats),
+    ("config", WireJsConfig | None),
+    ("limits", WireJsLimits | None),
+    ("meta_cluster", WireMeta | None),
+)
 Row = TypeVar("Row", WireStream, WireConsumer)
 List = TypeVar("List", WireStreamList, WireConsumerList)
 
@@ -112,9 +141,23 @@ def read_jsz_response(data: bytes | bytearray | memoryview, what: str) -> WireJs
 
 
 def _read_accounts(page: _RawJsz) -> PartlyReadJsz:
+    """Decodes the parts of a page one by one; each may be malformed alone."""
+    for name, kind in _PARTS:
+        setattr(page, name, _part(kind, getattr(page, name), name, page.unread))
+    page.api = page.api or WireApiStats()  # of a page, only its optional level is used
     for account in page.account_details or ():
+        account.api = _part(WireApiStats, account.api, f"account {account.name}", page.unread)
         account.stream_detail = [_stream(raw) for raw in account.stream_detail or ()]  # type: ignore[misc]
     return page
+
+
+def _part(kind: Any, raw: Raw, name: str, unread: list[str]) -> Any:
+    """None if it is malformed."""
+    try:
+        return read_response(kind, memoryview(raw), _ROW)
+    except MalformedResponseError as error:
+        unread.append(f"{name}: {_detail(error)}")
+        return None
 
 
 def _stream(raw: Raw) -> WireStream:

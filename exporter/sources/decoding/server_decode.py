@@ -240,8 +240,8 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
     return Account(
         name=name,
         usage=(usage,),
-        api_requests=max(detail.api.total for detail in details),
-        api_errors=max(detail.api.errors for detail in details),
+        api_requests=max((detail.api.total for detail in details if detail.api), default=None),
+        api_errors=max((detail.api.errors for detail in details if detail.api), default=None),
     )
 
 

@@ -61,7 +61,7 @@ class WireAccountDetail(Struct, gc=False):
     storage: Unbounded = 0
     reserved_memory: Unbounded = 0
     reserved_storage: Unbounded = 0
-    api: WireApiStats = field(default_factory=WireApiStats)
+    api: WireApiStats | None = field(default_factory=WireApiStats)  # None: malformed
     stream_detail: list[WireStream] | None = None
 
 
@@ -144,7 +144,7 @@ class WireStatsz(WireStats, gc=False):
 
 class WireStatszResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
-    statsz: WireStatsz = field(default_factory=WireStatsz)
+    statsz: WireStatsz | None = None
 
 
 class WireVarzCluster(Struct, gc=False):

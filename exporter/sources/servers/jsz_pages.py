@@ -73,24 +73,33 @@ class AccountPages:
     def problem(self, server_names: Mapping[str, str]) -> RequestError | None:
         """Why the lists are not complete; None if they are."""
         details = [
-            f"{server_names[server]}: {detail}" if server_names else detail
+            self._of(server, detail, server_names)
             for server, detail in sorted(self.incomplete.items())
         ]
         if self.error is not None:
             return RequestError(self.error.reason, "; ".join([self.error.detail, *details]))
-        if details:
-            return RequestError("timeout" if self.late else "partial", "; ".join(details))
-        malformed = [
-            detail
-            for kept in self.pages.values()
-            for page in kept
+        partly = [
+            (server, page)
+            for server, pages in self.pages.items()
+            for page in pages
             if isinstance(page, PartlyReadJsz)
+        ]
+        if details:
+            malformed = any(page.detail for _, page in partly)
+            reason = "timeout" if self.late else "malformed" if malformed else "partial"
+            return RequestError(reason, "; ".join(details))
+        unread = [
+            self._of(server, detail, server_names)
+            for server, page in partly
             for detail in page.unread_details()
         ]
-        if malformed:
-            number = f"malformed rows: {len(malformed)}"
-            return MalformedResponseError(f"jsz: {number}; first: {malformed[0]}")
+        if unread:
+            return MalformedResponseError(f"jsz: malformed: {len(unread)}; first: {unread[0]}")
         return None
+
+    @staticmethod
+    def _of(server: str, detail: str, server_names: Mapping[str, str]) -> str:
+        return f"{server_names[server]}: {detail}" if server_names else detail
 
 
 @dataclass(slots=True)
@@ -161,7 +170,13 @@ class _Reading:
             seen, named = self.seen[server], self.named.get(server)
             # Of the names of a moment ago, all must be there: accounts come and go meanwhile.
             short = len(seen) < total if named is None else bool(named - seen)
-            if short or total < 0 or (named is not None and len(named) < total):
+            if malformed := [
+                page.detail
+                for page in self.read.pages[server]
+                if isinstance(page, PartlyReadJsz) and page.detail
+            ]:
+                self.read.incomplete[server] = malformed[0]
+            elif short or total < 0 or (named is not None and len(named) < total):
                 self.read.incomplete[server] = f"{len(seen)} of {total} accounts were received"
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.model import ServerSettings
-from exporter.sources.decoding.decode import known_time, positive, read_response
+from exporter.sources.decoding.decode import known_time, positive
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire_servers import WireVarz, WireVarzResponse
 from exporter.sources.servers.interval_request import IntervalRequest
+from exporter.sources.servers.server_replies import ServerReplies
 from exporter.sources.transport.connection import Reply
 
 REQUEST = "varz"
@@ -31,10 +32,11 @@ class ServerSettingsCache(IntervalRequest):
     _known: dict[str, ServerSettings] = field(default_factory=dict)
 
     def update(self, replies: Iterable[Reply]) -> None:
-        for reply in replies:
-            response = read_response(WireVarzResponse, reply.data, REQUEST)
+        read = ServerReplies(REQUEST)
+        for _, response in read.read(WireVarzResponse, replies, WireVarzResponse):
             if response.data is not None:
                 self._known[response.server.id] = server_settings(response.data)
+        read.check()
 
     def fill_in(self, responses: Iterable[ServerResponses]) -> None:
         there = {response.server.id: response for response in responses}

@@ -26,4 +26,4 @@ def server_names(replies: Iterable[Reply]) -> set[str]:
 
 def _first(pattern: re.Pattern[bytes], reply: Reply) -> str:
     found = pattern.search(first_bytes(reply))
-    return found[1].decode() if found else ""
+    return found[1].decode(errors="replace") if found else ""
