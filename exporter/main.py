@@ -19,6 +19,7 @@ from exporter.tempo import SPEED, VARIABLE
 from exporter.web import make_app
 from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.logs import configure_logs, event
+from streamgauge.serving.name_lookup import NameLookupLoop
 from streamgauge.serving.settings.loader import SettingsError
 from streamgauge.serving.settings.server import is_loopback
 from streamgauge.serving.version import VERSION
@@ -42,7 +43,8 @@ def main(argv: Sequence[str]) -> int:
             return run_once(settings)
         configure_logs(settings.log.format, settings.log.level)
         web_config = LiveWebConfig(settings.web.config_file)
-        return asyncio.run(_serve(options, settings, web_config))
+        with asyncio.Runner(loop_factory=NameLookupLoop) as runner:
+            return runner.run(_serve(options, settings, web_config))
     except SettingsError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import os
+import re
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -370,3 +371,42 @@ async def test_sigterm_does_not_wait_for_a_server_that_stalls(tmp_path: Path) ->
             assert stop_seconds(await exporter.log_lines()) <= BUSY_STOP
         finally:
             os.kill(stalled.pid, signal.SIGCONT)
+
+
+STALLED_NAMES = """
+import os, socket, threading
+real = socket.getaddrinfo
+def stalled(host, *others, **named):
+    if str(host).endswith(".stalled.example"):
+        os.write(1, f"looking up {host}\\n".encode())
+        threading.Event().wait()
+    return real(host, *others, **named)
+socket.getaddrinfo = stalled
+"""
+
+
+async def test_names_that_are_looked_up_for_ever_hold_up_neither_others_nor_the_stop(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    """More of them than the process has threads for polls and scrapes."""
+    await asyncio.to_thread((tmp_path / "sitecustomize.py").write_text, STALLED_NAMES)
+    stalled = [f"n{number}.stalled.example" for number in range(40)]
+    systems = "".join(f"  - {{name: {host}, urls: ['nats://{host}:4222']}}\n" for host in stalled)
+    config = tmp_path / "exporter.yml"
+    text = f"interval: 1s\nsystems:\n  - {{name: here, urls: ['{server.url}']}}\n{systems}"
+    await asyncio.to_thread(config.write_text, text)
+    environ = {"PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))}
+    async with exporting(tmp_path, "--config", str(config), environ=environ) as exporter:
+        await exporter.ready()  # every system was polled once
+
+        async def polled() -> float | None:
+            return (await exporter.scrape()).value("up", system="here")
+
+        assert await until(polled, lambda up: up == 1, "the other system is not polled") == 1
+        exporter.signal(signal.SIGTERM)
+        assert await exporter.child.ended() == 0
+        log = [line for line in await exporter.log_lines() if not line.startswith("looking up")]
+        assert stop_seconds(log) <= BUSY_STOP
+        text = await exporter.child.log_text()
+    # Each name once, however often it was polled.
+    assert sorted(re.findall(r"looking up (\S+)", text)) == sorted(stalled)
