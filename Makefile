@@ -17,7 +17,7 @@ PART_look := tests/browser tests/contract/dashboards tests/integration/demo test
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
 PART_release := tests/unit/release tests/integration/release tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-docs test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock sbom audit-dependencies clean help
+.PHONY: setup run test test-fast test-docs test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock setup-release sbom audit-dependencies clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -107,24 +107,37 @@ EXTRA_archive := archive
 EXTRA_rollups := spark
 IMAGES := exporter archive rollups
 LOCKED = deploy/container/$(image).requirements.txt
+# What the wheel needs with all its extras, and what builds a release.
+WHEEL_LOCK := deploy/requirements/wheel.txt
+BUILD_LOCK := deploy/requirements/release.txt
+comma := ,
+EVERY_EXTRA := $(patsubst %,--extra %,$(subst $(comma), ,$(EXTRAS)) release)
+COMPILE = $(BIN)/uv pip compile --quiet pyproject.toml --constraint constraints.txt --generate-hashes --no-header --no-annotate
 
 $(RELEASE_TOOLS): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[release]'
 	@touch $@
 
-lock: $(RELEASE_TOOLS) ## write the checksums of what the images install, from constraints.txt
-	@$(foreach image,$(IMAGES),$(BIN)/uv pip compile --quiet pyproject.toml --extra $(EXTRA_$(image)) \
-	  --constraint constraints.txt --universal --generate-hashes --no-header --no-annotate \
-	  --output-file $(LOCKED) &&) true
+lock: $(RELEASE_TOOLS) ## write the checksums of what images, wheel and release install, from constraints.txt
+	@$(foreach image,$(IMAGES),$(COMPILE) --extra $(EXTRA_$(image)) --universal --output-file $(LOCKED) &&) true
+	@$(COMPILE) --extra all --extra connect --universal --output-file $(WHEEL_LOCK)
+	@$(COMPILE) $(EVERY_EXTRA) --python-version 3.11.9 --python-platform x86_64-manylinux_2_28 --output-file $(BUILD_LOCK)
 
-sbom: $(RELEASE_TOOLS) ## the bill of materials of each image (CycloneDX), into dist/release
+setup-release: ## make .venv as `make setup` and the release tools, every package by checksum
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(BUILD_LOCK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY) $(RELEASE_TOOLS)
+
+sbom: $(RELEASE_TOOLS) ## the bill of materials of the wheel and of each image (CycloneDX), into dist/release
 	@$(BIN)/python -m release.dry_run --only bills
 
 release-dry-run: $(RELEASE_TOOLS) ## every artefact of a release with checksums, into dist/release; publishes nothing
 	@$(BIN)/python -m release.dry_run $(if $(BASE_DIGEST),--base-digest $(BASE_DIGEST))
 
-audit-dependencies: $(RELEASE_TOOLS) ## known vulnerabilities of what the images install; needs the advisory service
-	@$(foreach image,$(IMAGES),$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement $(LOCKED) &&) true
+audit-dependencies: $(RELEASE_TOOLS) ## known vulnerabilities of what images and wheel install; needs the advisory service
+	@$(foreach file,$(WHEEL_LOCK) $(foreach image,$(IMAGES),$(LOCKED)),\
+	  $(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement $(file) &&) true
 
 clean: ## remove what setup made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -20,6 +20,7 @@ from release.settings import IMAGES, ROOT, Release, ReleaseError
 from release.version import VARIABLE
 
 CHART: Final = ROOT / "deploy" / "helm" / "streamgauge"
+WHEEL_LOCK: Final = ROOT / "deploy" / "requirements" / "wheel.txt"
 
 
 class ProgramMissingError(ReleaseError):
@@ -70,13 +71,19 @@ def images(build: Build) -> None:
     (build.folder / "images.txt").write_text(commands, encoding="utf-8")
 
 
+def requirements(build: Build) -> None:
+    """What the wheel needs with all its extras, by checksum."""
+    shutil.copyfile(WHEEL_LOCK, build.path("requirements.txt"))
+
+
 def bills_of_materials(build: Build) -> None:
-    for name in IMAGES:
-        locked = ROOT / "deploy" / "container" / f"{name}.requirements.txt"
+    """Of the wheel with all its extras, and of each image."""
+    locked = {name: ROOT / "deploy" / "container" / f"{name}.requirements.txt" for name in IMAGES}
+    for name, file in ({"wheel": WHEEL_LOCK} | locked).items():
         flags = ("--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible")
         bill = build.path(f"{name}.cdx.json")
         output = ("--output-file", str(bill))
-        _run(_program("cyclonedx-py"), "requirements", *flags, *output, str(locked))
+        _run(_program("cyclonedx-py"), "requirements", *flags, *output, str(file))
         described = json.loads(bill.read_text(encoding="utf-8"))
         # The tool reads it from pyproject.toml, which leaves it to the tag.
         described["metadata"]["component"]["version"] = build.release.version
@@ -107,6 +114,7 @@ ARTEFACTS: Final[dict[str, Callable[[Build], None]]] = {
     "boards": boards,
     "chart": chart,
     "images": images,
+    "requirements": requirements,
     "bills": bills_of_materials,
     "site": site,
     "notes": notes,

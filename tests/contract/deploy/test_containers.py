@@ -91,9 +91,9 @@ def test_every_package_of_the_wheel_is_copied(path: Path) -> None:
         assert ("COPY", f"{package} {package}") in instructions(path)
 
 
-def locked(image: str) -> dict[str, tuple[str, int]]:
-    """Version and number of checksums by package, as the image installs it."""
-    text = (ROOT / "deploy/container" / f"{image}.requirements.txt").read_text()
+def locked(file: str) -> dict[str, tuple[str, int]]:
+    """Version and number of checksums by package."""
+    text = (ROOT / "deploy" / file).read_text()
     found = re.findall(
         r"^([\w.-]+)==(\S+)[^\n]*((?:\n    --hash=sha256:[0-9a-f]{64}.*)*)", text, re.MULTILINE
     )
@@ -110,16 +110,39 @@ def pinned() -> dict[str, str]:
     ("image", "extra"), [("exporter", "exporter"), ("archive", "archive"), ("rollups", "spark")]
 )
 def test_an_image_installs_the_tested_versions_by_checksum(image: str, extra: str) -> None:
-    packages = locked(image)
-    assert {name: version for name, (version, _) in packages.items()}.items() <= pinned().items()
-    assert [name for name, (_, checksums) in packages.items() if not checksums] == []
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
-    names = {re.match(r"[\w-]+", each)[0] for each in wanted}  # type: ignore[index]
-    assert names - packages.keys() == set(), "run make lock"
+    check_lock(f"container/{image}.requirements.txt", extra)
     steps = " ".join(rest for word, rest in instructions(path_of(image)) if word == "RUN")
     assert "--require-hashes --requirement /wheels/requirements.txt" in steps
     assert "--no-deps /wheels/streamgauge-" in steps
+
+
+def test_the_checksums_of_the_wheel_name_what_its_extras_need() -> None:
+    check_lock("requirements/wheel.txt", "exporter", "archive", "spark", "dashboards", "connect")
+
+
+def test_a_release_is_built_of_the_tested_versions_by_checksum() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    check_lock("requirements/release.txt", *(project["optional-dependencies"].keys() - {"all"}))
+    workflow = (ROOT / ".github/workflows/release.yml").read_text()
+    assert "make setup-release" in workflow
+    assert "make setup\n" not in workflow
+    assert "pip install" not in workflow
+
+
+def check_lock(file: str, *extras: str) -> None:
+    packages = locked(file)
+    tested = pinned()
+    # The tools of a release are not among what the tests run with.
+    assert [
+        name for name, (version, _) in packages.items() if tested.get(name, version) != version
+    ] == []
+    if "release" not in extras:
+        assert packages.keys() <= tested.keys()
+    assert [name for name, (_, checksums) in packages.items() if not checksums] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [each for extra in extras for each in project["optional-dependencies"][extra]]
+    names = {re.match(r"[\w-]+", each)[0] for each in wanted}  # type: ignore[index]
+    assert names - packages.keys() == set(), "run make lock"
 
 
 def path_of(image: str) -> Path:

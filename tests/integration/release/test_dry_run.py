@@ -26,7 +26,7 @@ from release.settings import IMAGES, ROOT, Addresses, Release, ReleaseError, rea
 
 RELEASE: Final = read_release()
 # The site is built by tests/contract/docs, the bills of materials need a tool of `make release-dry-run`.
-QUICK: Final = ("packages", "rules", "boards", "images")
+QUICK: Final = ("packages", "rules", "boards", "images", "requirements")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,29 @@ def test_the_build_files_of_every_image_are_there(built: Path) -> None:
     for name in IMAGES:
         for ending in ("Dockerfile", "Dockerfile.dockerignore", "requirements.txt"):
             assert f"container/{name}.{ending}" in found
+
+
+def cyclonedx() -> str | None:
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return shutil.which("cyclonedx-py", path=beside)
+
+
+@pytest.mark.program
+@pytest.mark.skipif(not cyclonedx(), reason="cyclonedx-py is installed with `make release-dry-run`")
+def test_wheel_and_images_have_a_bill_of_their_materials(built: Path, tmp_path: Path) -> None:
+    assert build(["bills"], tmp_path / "out", RELEASE) == []
+    parts = {"wheel": artefact(built, "-requirements.txt")} | {
+        name: ROOT / f"deploy/container/{name}.requirements.txt" for name in IMAGES
+    }
+    for name, locked in parts.items():
+        bill = json.loads(artefact(tmp_path / "out", f"-{name}.cdx.json").read_text())
+        assert bill["bomFormat"] == "CycloneDX"
+        subject = bill["metadata"]["component"]
+        assert (subject["name"], subject["version"]) == ("streamgauge", RELEASE.version)
+        listed = {(each["name"], each["version"]) for each in bill["components"]}
+        wanted = re.findall(r"^([\w.-]+)==([^\s;]+)", locked.read_text(), re.MULTILINE)
+        assert listed == set(wanted)
+        assert all(each["purl"].startswith("pkg:pypi/") for each in bill["components"])
 
 
 def test_an_image_is_pinned_labelled_and_for_two_machines() -> None:
@@ -162,9 +185,8 @@ def test_the_packed_chart_installs_as_the_folder_does(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_everything_is_built(tmp_path: Path) -> None:
     """With helm on PATH and the tools of `make release-dry-run`, nothing is left out."""
-    needed = {"chart": "helm", "bills": "cyclonedx-py"}
-    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    absent = {part: tool for part, tool in needed.items() if not shutil.which(tool, path=beside)}
+    needed = {"chart": ("helm", shutil.which("helm")), "bills": ("cyclonedx-py", cyclonedx())}
+    absent = {part: tool for part, (tool, found) in needed.items() if not found}
     left_out = build(list(ARTEFACTS), tmp_path / "out", RELEASE)
     assert set(left_out) == {f"{part}: {tool} is not installed" for part, tool in absent.items()}
     assert artefact(tmp_path / "out", "-docs.tar.gz").stat().st_size > 100_000
