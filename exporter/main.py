@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 # A decoded response is some hundred thousand objects that live until the next poll. With the default
 # thresholds the garbage collector would walk all of them several times during decoding.
 GC_THRESHOLDS = (50_000, 50, 100)
+# Requests and connections that do not end are left: ten seconds are promised.
+_STOP_SECONDS = 9.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -78,12 +80,20 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         event(logger, logging.INFO, "stopping")
     finally:
         began = time.monotonic()
-        # The listener first: a running scrape still needs the systems.
-        for each in servers:
-            await each.stop()
-        await supervisor.stop()
+        await _stop(servers, supervisor)
     event(logger, logging.INFO, "stopped", seconds=round(time.monotonic() - began, 1))
     return 0
+
+
+async def _stop(servers: Sequence[HttpServer], supervisor: Supervisor) -> None:
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            # The listener first: a running scrape still needs the systems.
+            for each in servers:
+                await each.stop()
+            await supervisor.stop()
+    except TimeoutError:
+        event(logger, logging.WARNING, "not everything ended in time")
 
 
 async def _listen(server: HttpServer, options: Options) -> None:

@@ -22,6 +22,7 @@ from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.routes import health_app
 
 _SHUTDOWN_SECONDS: Final = 5.0
+_CLEANUP_SECONDS: Final = 6.0  # aiohttp waits twice for a handler whose client does not read
 # Of the descriptors that the main server leaves for files: probes come one by one.
 _HEALTH_CONNECTIONS: Final = 8
 _LEAST_DESCRIPTORS: Final = 64  # enough for them, whatever the limit of the process
@@ -86,12 +87,14 @@ class HttpServer:
         self._start(self._close_overdue())
 
     async def stop(self) -> None:
-        """Waits for requests that are handled."""
+        """Waits some seconds for requests that are handled."""
         loop = asyncio.get_running_loop()
         for listener in self._listeners:
             loop.remove_reader(listener)
             listener.close()
-        await self._runner.cleanup()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLEANUP_SECONDS):
+                await self._runner.cleanup()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

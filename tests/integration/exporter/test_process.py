@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ NOT_ABOUT_NATS = {
 
 # What is promised, in seconds. By the exporter's own clock: the end of a process takes longer on a busy machine.
 IDLE_STOP, BUSY_STOP = 2.0, 10.0
+LONG_NAMES = 500
 
 
 def stop_seconds(log: list[str]) -> float:
@@ -284,28 +286,47 @@ async def test_a_port_in_use_is_one_line_and_exit_2(exporter: Exporter) -> None:
     assert ended.err == f"streamgauge: --web.listen-address: {address}: Address already in use\n"
 
 
-async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: NatsServer) -> None:
+@asynccontextmanager
+async def with_long_names(folder: Path) -> AsyncIterator[Exporter]:
+    """Its metrics take more than the kernel buffers."""
     async with NatsServer(options=NatsOptions()) as many_streams:
         async with connected(many_streams) as client:
             js = client.jetstream()
             await js.add_stream(name="CROWD", subjects=["crowd"])
-            names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(500)]
-            for name in names:
+            for number in range(LONG_NAMES):
+                name = f"consumer-with-a-long-name-{'x' * 200}-{number}"
                 await js.add_consumer("CROWD", ConsumerConfig(durable_name=name, mem_storage=True))
         flags = ("--nats", many_streams.url, "--detail", "full")
-        async with exporting(tmp_path, *flags) as exporter:
+        async with exporting(folder, *flags) as exporter:
             await exporter.ready()
-            size, body = await _scraped_slowly_during_shutdown(exporter)
-            assert await exporter.child.ended() == 0
-            log = without_time(await exporter.log_lines())
+            yield exporter
+
+
+async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path) -> None:
+    async with with_long_names(tmp_path) as exporter:
+        size, body = await _scraped_slowly_during_shutdown(exporter)
+        assert await exporter.child.ended() == 0
+        log = without_time(await exporter.log_lines())
     assert len(body) == size
-    assert body.count(b"\nstreamgauge_consumer_num_pending{") == len(names)
+    assert body.count(b"\nstreamgauge_consumer_num_pending{") == LONG_NAMES
     assert log[-2] == "INFO  exporter.main  stopping"
     assert stop_seconds(log) <= BUSY_STOP
 
 
-async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
-    """The announced size of the body and the body, most of it read after SIGTERM."""
+async def test_sigterm_does_not_wait_for_a_client_that_does_not_read(tmp_path: Path) -> None:
+    async with with_long_names(tmp_path) as exporter:
+        reader, writer = await _requested_scrape(exporter)
+        await reader.readuntil(b"\r\n\r\n")
+        exporter.signal(signal.SIGTERM)
+        assert await exporter.child.ended() == 0
+        writer.close()
+        assert stop_seconds(await exporter.log_lines()) <= BUSY_STOP
+
+
+async def _requested_scrape(
+    exporter: Exporter,
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Requested, on a connection that holds little of the response."""
     reader_side = socket.socket()
     # A small window: the kernel must not buffer the whole response.
     reader_side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -313,6 +334,12 @@ async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, byte
     await asyncio.get_running_loop().sock_connect(reader_side, ("127.0.0.1", exporter.port))
     reader, writer = await asyncio.open_connection(sock=reader_side, limit=4096)
     writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    return reader, writer
+
+
+async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
+    """The announced size of the body and the body, most of it read after SIGTERM."""
+    reader, writer = await _requested_scrape(exporter)
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ")
     size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
