@@ -339,7 +339,7 @@ class SystemSource:
 
 
 def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, WireJsz]]:
-    pages = []
+    pages: list[tuple[WireServer, WireJsz]] = []
     for reply in replies:
         try:
             response = read_jsz_response(unpacked(reply, max_bytes), "jsz")

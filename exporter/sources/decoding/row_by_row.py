@@ -84,7 +84,7 @@ class _RawAccount(WireAccountDetail, gc=False):
 
 class _RawJsz(PartlyReadJsz, gc=False):
     now: Raw = _ABSENT  # type: ignore[assignment]
-    api: Raw = _EMPTY  # type: ignore[assignment]
+    api: Raw = _ABSENT  # type: ignore[assignment]
     config: Raw = _ABSENT  # type: ignore[assignment]
     limits: Raw = _ABSENT  # type: ignore[assignment]
     meta_cluster: Raw = _ABSENT  # type: ignore[assignment]
@@ -98,7 +98,7 @@ class _RawJszResponse(WireJszResponse, gc=False):
 _ROW = "row"
 _PARTS: Final[tuple[tuple[str, Any], ...]] = (
     ("now", Time | None),
-    ("api", WireApiStats),
+    ("api", WireApiStats | None),
     ("config", WireJsConfig | None),
     ("limits", WireJsLimits | None),
     ("meta_cluster", WireMeta | None),
@@ -144,7 +144,6 @@ def _read_accounts(page: _RawJsz) -> PartlyReadJsz:
     """Decodes the parts of a page one by one; each may be malformed alone."""
     for name, kind in _PARTS:
         setattr(page, name, _part(kind, getattr(page, name), name, page.unread))
-    page.api = page.api or WireApiStats()  # of a page, only its optional level is used
     for account in page.account_details or ():
         account.api = _part(WireApiStats, account.api, f"account {account.name}", page.unread)
         account.stream_detail = [_stream(raw) for raw in account.stream_detail or ()]  # type: ignore[misc]

@@ -72,7 +72,8 @@ class ServerResponses:
 
     @property
     def api_level(self) -> int | None:
-        return self.jsz[0].api.level if self.jsz else None
+        reported = self.jsz[0].api if self.jsz else None
+        return reported.level if reported else None
 
     @property
     def settled_before(self) -> datetime | None:

@@ -72,7 +72,7 @@ class WireJsLimits(Struct, gc=False):
 class WireJsz(Struct, gc=False):
     disabled: bool = False
     now: Time | None = None
-    api: WireApiStats = field(default_factory=WireApiStats)
+    api: WireApiStats | None = None
     config: WireJsConfig | None = None
     limits: WireJsLimits | None = None
     meta_cluster: WireMeta | None = None
