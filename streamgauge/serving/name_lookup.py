@@ -20,7 +20,7 @@ class NameLookupLoop(asyncio.SelectorEventLoop):
         super().__init__()
         self._lookups: dict[tuple[Any, ...], asyncio.Future[Any]] = {}
 
-    async def getaddrinfo(  # type: ignore[override]
+    async def getaddrinfo(
         self,
         host: Any,
         port: Any,

@@ -10,19 +10,55 @@ from streamgauge.serving.memory_limit import memory_limit, within_memory
 MIB = 1024**2
 
 
+NO_FILE = Path("/nonexistent")
+
+
+def written(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
 @pytest.mark.parametrize(
-    ("written", "limit"),
+    ("text", "limit"),
     [("268435456\n", 256 * MIB), ("max\n", None), ("9223372036854771712\n", None)],
     ids=["a limit", "none, cgroup 2", "none, cgroup 1"],
 )
-def test_the_limit_is_read_from_the_cgroup(tmp_path: Path, written: str, limit: int | None) -> None:
-    file = tmp_path / "memory.max"
-    file.write_text(written)
-    assert memory_limit((tmp_path / "absent", file)) == limit
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_in_a_container_the_limit_is_that_of_the_mounted_group(
+    tmp_path: Path, name: str, text: str, limit: int | None
+) -> None:
+    written(tmp_path / name, text)
+    assert memory_limit(tmp_path, NO_FILE) == limit
+
+
+@pytest.mark.parametrize(
+    ("groups", "folder", "name"),
+    [
+        ("0::/system.slice/streamgauge.service\n", "", "memory.max"),
+        (
+            "9:name=systemd:/x\n4:hugetlb,memory:/system.slice/streamgauge.service\n0::/\n",
+            "memory",
+            "memory.limit_in_bytes",
+        ),
+    ],
+    ids=["cgroup 2", "cgroup 1"],
+)
+def test_outside_containers_it_is_the_lowest_of_the_own_group_and_those_above(
+    tmp_path: Path, groups: str, folder: str, name: str
+) -> None:
+    written(tmp_path / "groups", groups)
+    slice_of = tmp_path / folder / "system.slice"
+    written(slice_of / "other.service" / name, str(1 * MIB))
+    written(slice_of / "streamgauge.service" / name, str(256 * MIB))
+    assert memory_limit(tmp_path, tmp_path / "groups") == 256 * MIB
+    written(slice_of / name, str(128 * MIB))
+    assert memory_limit(tmp_path, tmp_path / "groups") == 128 * MIB
+    written(slice_of / name, "max\n")
+    assert memory_limit(tmp_path, tmp_path / "groups") == 256 * MIB
 
 
 def test_without_a_cgroup_there_is_no_limit(tmp_path: Path) -> None:
-    assert memory_limit((tmp_path / "absent",)) is None
+    assert memory_limit(tmp_path, NO_FILE) is None
 
 
 def test_a_bound_is_lowered_and_logged_where_memory_is_short(
