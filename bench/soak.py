@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import itertools
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from bench.table import megabytes, show
 _SOURCES: Final = ("system", "account")
 _SCRAPE_SECONDS: Final = 5.0
 _ROWS: Final = 10
+_LIVING: Final = 200  # of the short-lived ones, at a time: polls see most of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Reading:
     scrape: float  # seconds
 
 
-async def soak(big: BigServer, source: str, minutes: float, interval: str) -> None:
+async def soak(big: BigServer, source: str, minutes: float, interval: str, pause: float) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     address = big.address("sys" if source == "system" else "app")
@@ -44,7 +46,7 @@ async def soak(big: BigServer, source: str, minutes: float, interval: str) -> No
     async with (
         child(*argv) as process,
         aiohttp.ClientSession(auto_decompress=False) as session,
-        _churn(big) as changes,
+        _churn(big, pause) as changes,
     ):
         while (passed := (time.monotonic() - started) / 60) < minutes:
             await asyncio.sleep(_SCRAPE_SECONDS)
@@ -73,9 +75,10 @@ def _reading(pid: int, minutes: float, seconds: float) -> Reading:
 
 
 @asynccontextmanager
-async def _churn(big: BigServer) -> AsyncIterator[itertools.count[int]]:
-    """Recreates consumers and moves messages all the time; yields the number of changes."""
+async def _churn(big: BigServer, pause: float) -> AsyncIterator[itertools.count[int]]:
+    """Creates consumers, deletes the oldest, and moves messages all the time; yields the number of changes."""
     changes = itertools.count()
+    living = deque[tuple[str, str]]()
 
     async def change() -> None:
         client = await nats.connect(big.address("app"))
@@ -83,12 +86,13 @@ async def _churn(big: BigServer) -> AsyncIterator[itertools.count[int]]:
             js = client.jetstream()
             for number in itertools.cycle(range(big.size.streams)):
                 name = f"short-lived-{next(changes)}"
-                await js.add_consumer(
-                    stream_name(number), ConsumerConfig(durable_name=name, mem_storage=True)
-                )
+                config = ConsumerConfig(durable_name=name, mem_storage=True)
+                await js.add_consumer(stream_name(number), config)
+                living.append((stream_name(number), name))
                 await js.publish(f"events.{number:05d}.a", b"x")
-                await js.delete_consumer(stream_name(number), name)
-                await asyncio.sleep(0.05)
+                if len(living) > _LIVING:
+                    await js.delete_consumer(*living.popleft())
+                await asyncio.sleep(pause)
         finally:
             await client.close()
 
@@ -103,7 +107,7 @@ async def _churn(big: BigServer) -> AsyncIterator[itertools.count[int]]:
 async def _measure(words: argparse.Namespace) -> None:
     async with big_server(Size(words.streams, words.consumers)) as big:
         for source in words.source:
-            await soak(big, source, words.minutes, words.interval)
+            await soak(big, source, words.minutes, words.interval, words.pause)
 
 
 def main() -> None:
@@ -113,6 +117,7 @@ def main() -> None:
     parser.add_argument("--consumers", type=int, default=10, help="on each stream")
     parser.add_argument("--interval", default="5s")
     parser.add_argument("--source", nargs="+", default=list(_SOURCES), choices=_SOURCES)
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds between two changes")
     asyncio.run(_measure(parser.parse_args()))
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import pytest
-from support.exporter.models import NOW, at, consumer_config
+from msgspec.structs import replace
+from support.exporter.models import NOW, at, consumer_config, snapshot
+from support.exporter.rendered_series import FULL
 from support.signals.consumer_polls import POLL, Polls, orders, worker
 
 from exporter import catalog
 from exporter.model import Stream
+from exporter.polling.pipeline import Pipeline, PollExtras
+from exporter.samples.render import Renderer
 from exporter.signals import engine
 from exporter.signals.event_count import EventCount
 from exporter.signals.removed import KEEP_SECONDS, RemovedAssets
@@ -143,3 +150,29 @@ def test_one_removed_again_is_the_newest() -> None:
     for key, when in ((1, 0.0), (2, 1.0), (1, 2.0), (3, 3.0)):
         removed.remember(key, orders(1), SEVEN, when)
     assert (removed.events(1), removed.events(2), removed.events(3)) == (SEVEN, None, SEVEN)
+
+
+def test_memory_is_level_while_consumers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a poll keeps of them: signals, history of the pages, rendered series."""
+    monkeypatch.setattr(engine, "KEEP_REMOVED", 500)
+    pipeline = Pipeline(Renderer("nats", FULL))
+
+    def memory_after(polls: range) -> int:
+        for number in polls:
+            now = NOW + POLL * number
+            come = [
+                worker(1, 1, name=f"c{number}-{n}-{config.durable}", created=at(now), config=config)
+                for n in range(50)
+                for config in (SHORT, consumer_config())
+            ]
+            polled = replace(snapshot(orders(number), *come), taken=now)
+            pipeline.process(polled, PollExtras())
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before, after = memory_after(range(20)), memory_after(range(20, 60))
+    finally:
+        tracemalloc.stop()
+    assert after < before * 1.05
