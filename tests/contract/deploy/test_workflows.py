@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +80,19 @@ def test_the_matrix_names_servers_and_parts_that_exist() -> None:
     assert tuple(jobs["exporter"]["strategy"]["matrix"]["nats"]) == VERSIONS
     parts = re.findall(r"^PART_(\w+) :=", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(jobs["long"]["strategy"]["matrix"]["part"]) == set(parts)
+
+
+def test_the_pythons_of_package_matrix_and_docs_are_the_same() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/matrix.yml").read_text())["jobs"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [
+        found[1]
+        for each in project["classifiers"]
+        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", each))
+    ]
+    assert jobs["exporter"]["strategy"]["matrix"]["python"] == named
+    assert f"tested on {', '.join(named[:-1])} and {named[-1]}" in (ROOT / "docs/install.md").read_text()
+    assert project["requires-python"] == f">={named[0]}"
 
 
 def test_the_release_asks_for_outputs_that_exist() -> None:
