@@ -17,7 +17,7 @@ too. A command that finds a foreign module in place of ours ends with exit code 
 
 _EXTRAS = """
 Each part is an extra and brings only its own libraries: `exporter` (also `top`, `explain` and `audit`), `alerts`,
-`dashboards`, `archive`, `spark` (rollups and report; rollups need Java 17), or `all`. Python 3.11 or newer (unit tests pass on 3.11, 3.13 and 3.14).
+`dashboards`, `archive`, `spark` (rollups and report; rollups need Java 17), or `all`. Python 3.11 or newer: tested on 3.11, 3.12 and 3.13, rollups on 3.11.
 """
 
 _BUILD = """
