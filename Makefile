@@ -14,7 +14,8 @@ PARALLEL_alerts := --numprocesses 7 --dist worksteal
 PART_archive := tests/integration/archive tests/unit/archive
 PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
 PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
-PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/archive/remote_write
+HOSTILE_SOURCES := $(addprefix tests/integration/sources/test_,access.py hostile_connections.py hostile_monitoring.py required_tls.py short_lists.py)
+PART_security := tests/integration/exporter tests/integration/events/test_forged.py $(HOSTILE_SOURCES) tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/exporter/events tests/unit/archive/remote_write tests/unit/archive/http
 PART_release := tests/unit/release tests/integration/release tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
 .PHONY: setup run test test-fast test-docs test-servers test-long fuzz check record generate cut fresh release-dry-run bench docs spark-zip constraints lock setup-release sbom audit-dependencies clean help
