@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -33,6 +33,7 @@ StreamKey = tuple[str, str]
 ConsumerKey = tuple[str, str, str]
 # Servers since 2.11 write the required API level into the metadata.
 _REQUIRED_LEVEL = "_nats.req.level"
+_MOST_GONE = 10_000
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -106,8 +107,18 @@ class ConfigCache:
             return msgspec.structs.replace(config, max_consumers=self.default_max_consumers)
         return config
 
-    def keep_only(self, streams: Iterable[Stream], consumers: Iterable[Consumer]) -> None:
-        """Removes what is gone, to bound the memory. Call it after a complete fetch."""
+    def forget_gone(
+        self, streams: Sequence[Stream], consumers: Sequence[Consumer], *, complete: bool
+    ) -> None:
+        """Removes what is not listed; after an incomplete fetch only when that is too much.
+
+        What is removed though it exists costs a request.
+        """
+        kept, listed = len(self.consumers) + len(self.streams), len(consumers) + len(streams)
+        if complete or kept > 2 * listed + _MOST_GONE:
+            self._keep_only(streams, consumers)
+
+    def _keep_only(self, streams: Iterable[Stream], consumers: Iterable[Consumer]) -> None:
         named_streams = {(row.account, row.name) for row in streams}
         self.streams = {key: kept for key, kept in self.streams.items() if key in named_streams}
         self.required_levels = {

@@ -170,8 +170,8 @@ def build_snapshot(
 ) -> Snapshot:
     now, starting = time.time(), rows.starting
     streams, consumers = rows.streams(), rows.consumers()
-    if context.succeeded("jsz_config"):
-        state.configs.keep_only(streams, consumers)
+    complete = context.succeeded("jsz_config")
+    state.configs.forget_gone(streams, consumers, complete=complete)
     succeeded = decode_servers(responses, streams, consumers, state.clocks, now)
     servers = state.servers.with_silent(now, succeeded)
     down = starting | {server.name for server in servers if not server.up}

@@ -91,7 +91,10 @@ def test_the_pythons_of_package_matrix_and_docs_are_the_same() -> None:
         if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", each))
     ]
     assert jobs["exporter"]["strategy"]["matrix"]["python"] == named
-    assert f"tested on {', '.join(named[:-1])} and {named[-1]}" in (ROOT / "docs/install.md").read_text()
+    assert (
+        f"tested on {', '.join(named[:-1])} and {named[-1]}"
+        in (ROOT / "docs/install.md").read_text()
+    )
     assert project["requires-python"] == f">={named[0]}"
 
 
