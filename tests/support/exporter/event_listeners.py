@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol
+from contextlib import asynccontextmanager
+from typing import Any, Final, Protocol
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -85,6 +85,9 @@ async def until_received(
     return await until(counts, holds, otherwise)
 
 
+_NO_SUITABLE_PEERS: Final = 10_005
+
+
 async def request(
     client: Client, subject: str, body: dict[str, Any] | None = None, timeout: float = 20
 ) -> dict[str, Any]:
@@ -97,11 +100,24 @@ async def request(
 
 
 async def request_with_retry(client: Client, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-    """For idempotent creates on a cluster that has just started, which may lose requests."""
-    for _ in range(5):
-        with suppress(NatsTimeoutError):
-            return await request(client, subject, body, timeout=10)
-    raise AssertionError(f"{subject}: no response")
+    """For idempotent creates on a cluster that has just started: it may lose requests, and not know its peers."""
+
+    async def response() -> dict[str, Any]:
+        try:
+            reply = await client.request(
+                f"$JS.API.{subject}", json.dumps(body).encode(), timeout=10
+            )
+        except NatsTimeoutError:
+            return {"error": {"err_code": 0, "description": "no response"}}
+        found: dict[str, Any] = json.loads(reply.data)
+        return found
+
+    def is_final(found: dict[str, Any]) -> bool:
+        return found.get("error", {}).get("err_code") not in (0, _NO_SUITABLE_PEERS)
+
+    found = await until(response, is_final, f"{subject}: refused")
+    assert "error" not in found, (subject, found["error"])
+    return found
 
 
 async def end_mark(client: Client, number: int) -> None:
