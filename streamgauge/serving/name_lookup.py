@@ -53,7 +53,7 @@ class NameLookupLoop(asyncio.SelectorEventLoop):
                 lookup.set_result(found)
             else:
                 lookup.set_exception(failed)
-                lookup.exception()  # nobody may wait for it any more
+                lookup.exception()  # perhaps none waits for it any more
 
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.call_soon_threadsafe(end)
