@@ -14,7 +14,7 @@ from archive.tables.archive_tables import Snapshot
 from archive.tables.data_file import Change, DataFile
 from archive.tables.id_column import IdColumn
 from archive.tables.schema import DAY_MS, OPAQUE, OPAQUE_SCHEMA, SERIES, TABLES, day_time
-from archive.tables.series import read_series, write_series
+from archive.tables.series import series_parts, write_series
 from archive.tables.storage import Storage
 
 # Maximum number of series files; each is read at every start.
@@ -47,8 +47,7 @@ def compact_series(storage: Storage, snapshot: Snapshot, stamp: str) -> Change:
     files = snapshot.files[SERIES]
     if len(files) <= SERIES_FILES:
         return Change()
-    table = read_series(storage, files).unify_dictionaries().combine_chunks()
-    return Change(files, [write_series(storage, table, stamp)])
+    return Change(files, [write_series(storage, series_parts(storage, files), stamp)])
 
 
 def is_scattered(files: Sequence[DataFile]) -> bool:

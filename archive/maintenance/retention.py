@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from archive.settings.publishing import RetentionSettings
 from archive.tables.archive_tables import Snapshot
-from archive.tables.arrow import pa, pc
+from archive.tables.arrow import Table, pa, pc
 from archive.tables.data_file import Change
 from archive.tables.schema import DAY_MS, SERIES, TABLES, day_time
-from archive.tables.series import read_series, write_series
+from archive.tables.series import series_parts, write_series
 from archive.tables.storage import Storage
 
 
@@ -37,13 +37,17 @@ def forgotten_series(storage: Storage, snapshot: Snapshot, until: str, stamp: st
     samples.
     """
     files = snapshot.files[SERIES]
-    table = read_series(storage, files).unify_dictionaries()
     first = min(day_time(snapshot.days[0]), day_time(until) + DAY_MS)
     oldest = pa.scalar(first // DAY_MS, pa.int32()).cast(pa.date32())
-    kept = table.filter(pc.greater_equal(table.column("last_day"), oldest))
-    if kept.num_rows == table.num_rows:
+
+    def kept(rows: Table) -> Table:
+        return rows.filter(pc.greater_equal(rows["last_day"], oldest))
+
+    days = series_parts(storage, files, ("last_day",))
+    if all(kept(part).num_rows == part.num_rows for part in days):
         return Change()
-    return Change(files, [write_series(storage, kept.combine_chunks(), stamp)])
+    rows = map(kept, series_parts(storage, files))
+    return Change(files, [write_series(storage, rows, stamp)])
 
 
 def _is_aged(day: str, settings: RetentionSettings, now: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -34,8 +36,7 @@ class SeriesIdMap:
         unseen = np.unique(series[found == NONE])
         if len(unseen):
             numbers = self._previous[unseen]
-            for place in np.flatnonzero(numbers == NONE).tolist():
-                numbers[place] = self._learn(int(unseen[place]))
+            numbers[numbers == NONE] = self._learned(unseen[numbers == NONE].tolist())
             self._current[unseen] = numbers
             found = self._current[series]
         return found.astype(np.int32), (found >> _REPLICA_SHIFT).astype(np.int32)
@@ -44,12 +45,16 @@ class SeriesIdMap:
         """Call it after a publication: forgets the ids that only the one before had."""
         self._previous, self._current = self._current, IdColumn()
 
-    def _learn(self, series: int) -> int:
-        try:
-            definition = self._known.definition(series)
-        except KeyError:
-            return _LOST
+    def _learned(self, series: Sequence[int]) -> list[int]:
+        found: dict[int, SeriesDefinition] = {}
+        for each in series:
+            with contextlib.suppress(KeyError):  # the definition is lost
+                found[each] = self._known.definition(each)
+        numbers = self._registry.numbers([each.labels for each in found.values()])
+        ids = dict(zip(found, numbers, strict=True))
+        return [self._replica(found[each]) | ids[each] if each in ids else _LOST for each in series]
+
+    def _replica(self, definition: SeriesDefinition) -> int:
         if definition.replica not in self.replica_names:
             self.replica_names.append(definition.replica)
-        replica = self.replica_names.index(definition.replica)
-        return replica << _REPLICA_SHIFT | self._registry.number(definition.labels)
+        return self.replica_names.index(definition.replica) << _REPLICA_SHIFT

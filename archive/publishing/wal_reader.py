@@ -183,13 +183,14 @@ def _opaque_hour(opaque: Opaque, batch: Batch) -> int:
 def _opaque_rows(
     block: _Block, hours: frozenset[int], numbers: SeriesIdMap, wanted: Wanted | None
 ) -> list[OpaqueRow]:
-    rows = []
-    for message, hour in block.opaque:
-        if hour not in hours:
-            continue
-        series = -1
-        if message.series != NO_SERIES:
-            series = int(numbers.translate(np.array([message.series], np.uint32))[0][0])
-        if wanted is None or wanted(np.array([series], np.int32))[0]:
-            rows.append(OpaqueRow(None if series < 0 else series, hour, message))
-    return rows
+    chosen = [(message, hour) for message, hour in block.opaque if hour in hours]
+    given = np.array([message.series for message, _ in chosen], np.int64)
+    series = np.full(len(given), NO_SERIES, np.int32)
+    has_series = given != NO_SERIES
+    series[has_series], _ = numbers.translate(given[has_series].astype(np.uint32))
+    mine = np.ones(len(given), np.bool_) if wanted is None else wanted(series)
+    return [
+        OpaqueRow(None if each < 0 else each, hour, message)
+        for each, (message, hour), is_mine in zip(series.tolist(), chosen, mine, strict=True)
+        if is_mine
+    ]

@@ -6,11 +6,12 @@ They differ from the ids of the log: a log may be lost, and has separate ids for
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
-from archive.tables.arrow import Array, Table, pa
+from archive.tables.arrow import Array, Table, pa, pc, pq
 from archive.tables.chunk_decoder import one_array
 from archive.tables.data_file import Change, DataFile
 from archive.tables.id_column import NONE, IdColumn
@@ -22,6 +23,9 @@ from archive.tables.storage import Storage
 Labels = tuple[tuple[str, str], ...]
 
 NAME_LABEL = "__name__"
+# A table of millions of series is read and written in parts.
+_GROUP_ROWS = 32_768
+_DAYS = ("first_day", "last_day")
 
 
 def fingerprint(labels: Labels) -> bytes:
@@ -37,13 +41,13 @@ def metric_of(labels: Labels) -> str:
 class SeriesRegistry:
     """The series of an archive during publication; discarded when a publication fails.
 
-    It keeps a few bytes per series, and none for a forgotten one; fingerprints are read only when
-    needed.
+    It keeps the metric and the rank of each series, and nothing of a forgotten one. The rest is
+    read when it is needed.
     """
 
     def __init__(self, storage: Storage, files: Sequence[DataFile], least: int = 0) -> None:
         """`least` is the first id that was never assigned; a forgotten series leaves a hole."""
-        table = read_series(storage, files, ("series", "metric", "first_day", "last_day"))
+        table = read_series(storage, files, ("series", "metric"))
         numbers, metrics = one_array(table, "series").to_numpy(), one_array(table, "metric")
         self._storage, self._files = storage, files
         self._names: list[str] = metrics.dictionary.to_pylist()
@@ -52,10 +56,7 @@ class SeriesRegistry:
         self._codes = IdColumn()  # of the metric
         self._codes[numbers] = metrics.indices.to_numpy()
         self._days = SeenDays()
-        for name in ("first_day", "last_day"):
-            self._days.add(numbers, one_array(table, name).cast(pa.int32()).to_numpy())
-        self._days.is_changed = False
-        self._found: dict[bytes, int] | None = None
+        self._found: dict[bytes, int] = {}  # ids by fingerprint, of this publication
         self._new: list[tuple[int, Labels, bytes]] = []
         self._new_codes: list[int] = []  # of the newest ids; not yet in the column
         self._ranks: IdColumn | None = None
@@ -64,15 +65,19 @@ class SeriesRegistry:
     def next_number(self) -> int:
         return self._next
 
-    def number(self, labels: Labels) -> int:
-        """The id of a series; a new id for a new series."""
-        mark = fingerprint(labels)
-        if self._found is None:
-            self._found = _fingerprints(self._storage, self._files)
-        found = self._found.get(mark)
-        if found is None:
-            self._found[mark] = found = self._add(labels, mark)
-        return found
+    def numbers(self, given: Sequence[Labels]) -> list[int]:
+        """The ids of these series; a new id for a new series. Each call reads all fingerprints."""
+        marks = list(map(fingerprint, given))
+        wanted = pa.array({mark for mark in marks if mark not in self._found}, pa.binary())
+        files = self._files if len(wanted) else ()
+        for part in series_parts(self._storage, files, ("series", "fingerprint")):
+            known = part.filter(pc.is_in(part["fingerprint"], wanted))
+            columns = (known[name].to_pylist() for name in ("fingerprint", "series"))
+            self._found.update(zip(*columns, strict=True))
+        for mark, labels in zip(marks, given, strict=True):
+            if mark not in self._found:
+                self._found[mark] = self._add(labels, mark)
+        return [self._found[mark] for mark in marks]
 
     def ranks(self) -> IdColumn:
         """The rank of each id in the sort order of the files."""
@@ -101,21 +106,16 @@ class SeriesRegistry:
 
     def seen(self, numbers: Int32s, day: str) -> None:
         """Notes that these series have data on a day."""
-        self._days.add(numbers, np.full(len(numbers), day_time(day) // DAY_MS, np.int32))
+        self._days.add(numbers, day_time(day) // DAY_MS)
 
     def write(self, stamp: str) -> Change:
         """Writes the new rows; all rows again if a known series has a new first or last day."""
-        new = self._new_rows()
-        if not self._days.is_changed:
-            return Change((), [write_series(self._storage, new, stamp)] if new.num_rows else ())
-        known = read_series(self._storage, self._files).unify_dictionaries()
-        numbers = one_array(known, "series").to_numpy()
-        for name, days in self._days.columns(numbers).items():
-            known = known.set_column(
-                known.column_names.index(name), SERIES_SCHEMA.field(name), days
-            )
-        table = pa.concat_tables([known, new]).unify_dictionaries().combine_chunks()
-        return Change(self._files, [write_series(self._storage, table, stamp)])
+        new = [self._new_rows()] if self._new else []
+        every = ("series", *_DAYS)
+        if not any(map(self._days.change, series_parts(self._storage, self._files, every))):
+            return Change((), [write_series(self._storage, new, stamp)] if new else ())
+        known = map(self._days.merged, series_parts(self._storage, self._files))
+        return Change(self._files, [write_series(self._storage, chain(known, new), stamp)])
 
     def is_of(self, files: Sequence[DataFile], least: int) -> bool:
         """Whether it has the content of these files, and knows of all ids below `least`."""
@@ -124,9 +124,9 @@ class SeriesRegistry:
 
     def settle(self, files: Sequence[DataFile]) -> None:
         """Call it when the rows of `write` are published, with the files of the table."""
-        self._files, self._found = files, None
+        self._files, self._days = files, SeenDays()
+        self._found.clear()
         self._new.clear()
-        self._days.is_changed = False
 
     def _take_new_codes(self) -> None:
         if self._new_codes:
@@ -162,24 +162,34 @@ class SeriesRegistry:
 
 
 class SeenDays:
-    """The first and last day of each series, in days since 1970."""
+    """The first and last day on which series were seen, in days since 1970."""
 
     def __init__(self) -> None:
         self._first, self._last = IdColumn(), IdColumn()
-        self.is_changed = False  # of a series that was known before
 
-    def add(self, numbers: Int32s, days: Int32s) -> None:
-        """A series that comes twice must have the same day."""
-        first, last = self._first[numbers], self._last[numbers]
-        known = last != NONE
-        self.is_changed |= bool(np.any(known & ((days < first) | (days > last))))
-        self._first[numbers] = np.where(known, np.minimum(first, days), days)
-        self._last[numbers] = np.maximum(last, days)
+    def add(self, numbers: Int32s, day: int) -> None:
+        first = self._first[numbers]
+        self._first[numbers] = np.where(first == NONE, day, np.minimum(first, day))
+        self._last[numbers] = np.maximum(self._last[numbers], day)
 
     def columns(self, numbers: Int32s) -> dict[str, Array]:
         """A series whose samples were all dropped has no day: 1970."""
-        first, last = (np.maximum(days[numbers], 0) for days in (self._first, self._last))
-        return {"first_day": _dates(first), "last_day": _dates(last)}
+        days = (np.maximum(days[numbers], 0) for days in (self._first, self._last))
+        return dict(zip(_DAYS, map(_dates, days), strict=True))
+
+    def merged(self, rows: Table) -> Table:
+        """The rows with these days too."""
+        numbers = rows["series"].to_numpy()
+        known = [rows[name].cast(pa.int32()).to_numpy() for name in _DAYS]
+        first, last = self._first[numbers], np.maximum(self._last[numbers], known[1])
+        first = np.where(first == NONE, known[0], np.minimum(first, known[0]))
+        for name, days in zip(_DAYS, (first, last), strict=True):
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, SERIES_SCHEMA.field(name), _dates(days))
+        return rows
+
+    def change(self, rows: Table) -> bool:
+        return not self.merged(rows).equals(rows)
 
 
 def _dates(days: Int64s) -> Array:
@@ -196,13 +206,29 @@ def read_series(
     return pa.concat_tables(tables)
 
 
-def _fingerprints(storage: Storage, files: Sequence[DataFile]) -> dict[bytes, int]:
-    table = read_series(storage, files, ("series", "fingerprint"))
-    columns = (table.column(name).to_pylist() for name in ("fingerprint", "series"))
-    return dict(zip(*columns, strict=True))
+def series_parts(
+    storage: Storage, files: Iterable[DataFile], columns: Sequence[str] = SERIES_SCHEMA.names
+) -> Iterator[Table]:
+    """The rows of `read_series` in bounded memory."""
+    for file in files:
+        with storage.open(file.path) as source:
+            for batch in pq.ParquetFile(source).iter_batches(_GROUP_ROWS, columns=[*columns]):
+                yield pa.Table.from_batches([batch])
 
 
-def write_series(storage: Storage, table: Table, stamp: str) -> DataFile:
+def write_series(storage: Storage, parts: Iterable[Table], stamp: str) -> DataFile:
+    held: list[Table] = []
     with new_file(storage, f"{SERIES}/{stamp}.parquet", SERIES) as file:
-        file.write(table)
+        for part in parts:
+            for low in range(0, part.num_rows, _GROUP_ROWS):
+                held.append(part.slice(low, _GROUP_ROWS))
+                if sum(each.num_rows for each in held) >= _GROUP_ROWS:
+                    file.write(_joined(held))
+                    held.clear()
+        if held:
+            file.write(_joined(held))
         return file.finish()
+
+
+def _joined(parts: Sequence[Table]) -> Table:
+    return pa.concat_tables(parts).unify_dictionaries().combine_chunks()

@@ -179,7 +179,7 @@ def _publish(
         for metric in METRICS
         for number in range(consumers)
     ]
-    numbers = np.array([registry.number(each) for each in labels], np.int32)
+    numbers = np.array(registry.numbers(labels), np.int32)
     registry.seen(numbers, day_name(START))
     tables.write({**changes, SERIES: registry.write("all")}, registry.next_number)
 

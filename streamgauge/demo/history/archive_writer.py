@@ -57,7 +57,7 @@ def write_archive(recording: Recording, folder: Path, step: Step = lambda _: Non
     if not tables.read().is_absent:
         raise HistoryError(f"{folder}: is an archive already; choose another directory")
     registry = SeriesRegistry(tables.storage, ())
-    numbers = [registry.number(each.labels) for each in recording.series]
+    numbers = registry.numbers([each.labels for each in recording.series])
     writer = _Days(tables.storage, registry, _matrix(recording, numbers))
     for first in range(0, len(recording.grid), DAY // recording.grid.step):
         writer.write(recording, first, first + DAY // recording.grid.step)

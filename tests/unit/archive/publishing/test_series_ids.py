@@ -1,6 +1,7 @@
 """Series ids of the log and of the archive: memory follows the series in use, not all ids."""
 
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,8 @@ class Definitions:
 class OneSeries(SeriesRegistry):
     """Takes no memory of its own for a new series."""
 
-    def number(self, labels: Labels) -> int:
-        return 0
+    def numbers(self, given: Sequence[Labels]) -> list[int]:
+        return [0] * len(given)
 
 
 def ids(*series: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:

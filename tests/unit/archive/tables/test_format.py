@@ -28,7 +28,7 @@ from archive.tables.schema import (
     day_time,
     hour_start,
 )
-from archive.tables.series import SeriesRegistry, fingerprint
+from archive.tables.series import SeriesRegistry, fingerprint, read_series
 from archive.tables.storage import Storage, StorageError, UnreadableError, open_storage
 
 TEXT = (ROOT / "archive/FORMAT.md").read_text()
@@ -168,15 +168,43 @@ def test_series_keep_their_numbers_and_order_by_metric(tmp_path: Path) -> None:
     registry = SeriesRegistry(storage, ())
     names = ["up", "lag", "up", "zeta", "lag"]
     labels = [(("__name__", name), ("n", str(place))) for place, name in enumerate(names)]
-    assert [registry.number(each) for each in labels] == [0, 1, 2, 3, 4]
+    assert registry.numbers(labels) == [0, 1, 2, 3, 4]
     files = registry.write("1").added
     again = SeriesRegistry(storage, files)
-    assert [again.number(each) for each in reversed(labels)] == [4, 3, 2, 1, 0]
-    assert again.number((("__name__", "new"),)) == 5
+    assert again.numbers(labels[::-1]) == [4, 3, 2, 1, 0]
+    assert again.numbers([(("__name__", "new"),)] * 2) == [5, 5]
     order = again.by_rank().tolist()
     assert order == [1, 4, 5, 0, 2, 3]
     assert again.metrics(np.array([3, 5], np.int32)).to_pylist() == ["zeta", "new"]
     assert again.write("2").added[0].rows == 1
+
+
+def test_a_new_day_of_many_series_takes_the_memory_of_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("archive.tables.series._GROUP_ROWS", 500)
+    storage, registry = open_storage(tmp_path), SeriesRegistry(open_storage(tmp_path), ())
+    labels = [(("__name__", "lag"), ("consumer", f"worker-{each}")) for each in range(20_000)]
+    numbers = np.array(registry.numbers(labels), np.int32)
+    registry.seen(numbers, "2026-09-28")
+    files = registry.write("1").added
+    whole = read_series(storage, files).nbytes
+    again, default = SeriesRegistry(storage, files), pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(default)
+    pa.set_memory_pool(pool)
+    try:
+        assert again.numbers([labels[7], (("__name__", "new"),)]) == [7, 20_000]
+        again.seen(numbers[10:], "2026-09-29")
+        change = again.write("2")
+    finally:
+        pa.set_memory_pool(default)
+    assert change.removed == files
+    assert pool.max_memory() < whole / 4
+    rows = read_series(storage, change.added).to_pylist()
+    assert [row["series"] for row in rows] == [*range(20_001)]
+    days = [(str(row["first_day"]), str(row["last_day"])) for row in rows]
+    first, last = "2026-09-28", "2026-09-29"
+    assert days == [(first, first)] * 10 + [(first, last)] * 19_990 + [("1970-01-01",) * 2]
 
 
 def test_fingerprints_separate_names_from_values() -> None:
