@@ -40,6 +40,10 @@ def write_bits(number: int, bits: int) -> bytes:
     return write_varint(number << 3 | FIXED64) + _BITS.pack(bits) if bits else b""
 
 
+def write_double(number: int, value: float) -> bytes:
+    return write_bits(number, _BITS.unpack(_DOUBLE.pack(value))[0])
+
+
 def write_labels(labels: Mapping[str, str]) -> bytes:
     """Of a series; in the order that remote write demands."""
     return b"".join(
@@ -51,5 +55,4 @@ def write_labels(labels: Mapping[str, str]) -> bytes:
 
 
 def write_sample(value: float, milliseconds: int) -> bytes:
-    bits: int = _BITS.unpack(_DOUBLE.pack(value))[0]
-    return write_message(2, write_bits(1, bits) + write_number(2, milliseconds))
+    return write_message(2, write_double(1, value) + write_number(2, milliseconds))

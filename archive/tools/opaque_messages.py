@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +9,7 @@ from archive.remote_write.label_reader import read_label
 from archive.remote_write.messages import write_label
 from archive.remote_write.protobuf import double, expect, read_fields, signed
 from archive.tables.series import Labels
-from streamgauge.protobuf import FIXED64, write_message, write_number
+from streamgauge.protobuf import FIXED64, write_double, write_message, write_number
 
 # prometheus.MetricMetadata.MetricType by OpenMetrics name.
 TYPES: Final = (
@@ -66,4 +65,4 @@ def read_exemplar(data: bytes) -> Exemplar:
 
 def write_exemplar(exemplar: Exemplar) -> bytes:
     labels = b"".join(write_message(1, write_label(label)) for label in exemplar.labels)
-    return labels + b"\x11" + struct.pack("<d", exemplar.value) + write_number(3, exemplar.time)
+    return labels + write_double(2, exemplar.value) + write_number(3, exemplar.time)

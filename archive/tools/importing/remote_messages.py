@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,17 +13,20 @@ from archive.remote_write.label_reader import read_label
 from archive.remote_write.messages import Sample, read_sample, write_label
 from archive.remote_write.native_histogram import Histogram, read_histogram
 from archive.remote_write.protobuf import read_fields
+from archive.remote_write.v1.label_cache import VALUED
+from archive.remote_write.v1.span_cache import TIME_TAG
+from archive.remote_write.varint_vector import WORD, end_in_time, times_in, words_of
 from archive.tables.sample_columns import Bits, Int64s
 from archive.tables.series import Labels, metric_of
 from archive.tools.importing.batch import ImportBatch, ImportedMessage, ImportedSeries, canonical
 from archive.tools.opaque_messages import read_metadata, write_metadata
 from archive.tools.series_selector import Selector
-from streamgauge.protobuf import write_message, write_number
+from streamgauge.protobuf import write_bits, write_message, write_number
 
 _MATCH_TYPES: Final = {"=": 0, "!=": 1, "=~": 2, "!~": 3}
-# The usual form of a sample: tag and length, tag and value, tag and a six-byte time (2004 to 2109).
-_USUAL: Final = np.dtype([("head", "V3"), ("value", "<u8"), ("tag", "u1"), ("time", "u1", 6)])
-_USUAL_HEAD: Final = b"\x12\x10\x09"
+# The first three bytes of a sample with a value: tag, length, tag.
+_HEAD: Final = np.uint64(0xFFFFFF)
+_USUAL_HEAD: Final = np.uint64(0x09_10_12)
 _TAG_AND_LENGTH: Final = 2  # bytes, of a usual sample
 
 
@@ -106,21 +108,15 @@ def _read_series(data: bytes, start: int, stop: int, without: str, batch: Import
 
 
 def _usual(data: bytes) -> tuple[Int64s, Bits] | None:
-    """All samples at once if all have the usual form, else None."""
-    if len(data) % _USUAL.itemsize:
+    """All samples at once if all have a value and a six-byte time, else None."""
+    if len(data) % VALUED:
         return None
-    table = np.frombuffer(data, _USUAL)
-    times = table["time"]
-    is_usual = (
-        bool(np.all(table["head"] == np.void(_USUAL_HEAD)))
-        and bool(np.all(table["tag"] == 0x10))
-        and bool(np.all(times[:, :5] >= 0x80))
-        and bool(np.all(times[:, 5] < 0x80))
-    )
-    if not is_usual:
+    words = words_of(data)
+    heads, values, endings = (words[place::VALUED] for place in (0, 3, VALUED - WORD))
+    is_usual = (heads & _HEAD == _USUAL_HEAD) & end_in_time(endings, TIME_TAG)
+    if not is_usual.all():
         return None
-    shifts = np.arange(6, dtype=np.int64) * 7
-    return ((times & 0x7F).astype(np.int64) << shifts).sum(axis=1), table["value"].astype(np.uint64)
+    return times_in(endings), values.astype(np.uint64)
 
 
 def _series(
@@ -128,7 +124,7 @@ def _series(
 ) -> bytes:
     parts = [write_message(1, write_label(label)) for label in labels]
     parts += [
-        write_message(2, b"\x09" + struct.pack("<Q", value) + write_number(2, time))
+        write_message(2, write_bits(1, value) + write_number(2, time))
         for time, value in zip(times.tolist(), values.tolist(), strict=True)
     ]
     places = {OpaqueKind.EXEMPLAR: 3, OpaqueKind.HISTOGRAM: 4}

@@ -9,8 +9,9 @@ from typing import Any
 
 from archive.tools.arguments import moment
 from archive.wal.segments.log import DAMAGED_SUFFIX
-from archive.wal.segments.reader import Damage, read_segment
+from archive.wal.segments.reader import SegmentFrames
 from archive.wal.segments.segment import segment_paths
+from archive.wal.segments.tail_check import Damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,16 @@ def lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _damage_of(path: Path) -> Iterator[LogDamage]:
-    reader = read_segment(path)
+    frames = SegmentFrames(path)
     bounds: list[tuple[int | None, int | None]] = []
     senders: set[str] = set()
     last: int | None = None
-    for record in reader:
+    for record in frames.requests():
         now = record.batch.received
-        bounds += [(last, now)] * (len(reader.damage) - len(bounds))
+        bounds += [(last, now)] * (len(frames.damage) - len(bounds))
         last = now
         senders.add(record.batch.sender)
-    damage = reader.ending.damage
+    damage = frames.ending.damage
     bounds += [(last, None)] * (len(damage) - len(bounds))
     for each, (after, before) in zip(damage, bounds, strict=True):
         yield LogDamage(path.name, each, after, before, tuple(sorted(senders)))

@@ -18,7 +18,8 @@ from archive.tools.arguments import bytes_text
 from archive.tools.verifying.day import day_faults
 from archive.tools.verifying.files import file_faults
 from archive.tools.verifying.series import KnownNames, series_faults
-from archive.wal.segments.reader import EndingKind, check_segment
+from archive.wal.segments.reader import check_segment
+from archive.wal.segments.tail_check import EndingKind
 
 
 @dataclass(frozen=True, slots=True)

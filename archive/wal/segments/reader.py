@@ -6,7 +6,7 @@ Never writes, so a segment may be read while the server appends to it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +22,7 @@ from archive.wal.segments.segment import (
     unframe,
     unpack_header,
 )
-from archive.wal.segments.tail_check import Damage, Ending, EndingKind, written_after
+from archive.wal.segments.tail_check import Damage, Ending, written_after
 
 
 class SegmentFrames:
@@ -51,7 +51,17 @@ class SegmentFrames:
         with self.path.open("rb") as file:
             at: int | None = self._read_header(file)
             while at is not None:
-                at = yield from self._records(file, at)
+                at = yield from self._adjacent(file, at)
+
+    def requests(self) -> Iterator[WalRecord]:
+        """The decoded records."""
+        for record in self:
+            try:
+                requests = decode_group(record)
+            except RecordError as error:
+                self.refuse(f"has a record that makes no sense ({error})")
+            else:
+                yield from requests
 
     def refuse(self, reason: str) -> None:
         """The record just read has a valid checksum and invalid content: counts it as damage."""
@@ -69,7 +79,7 @@ class SegmentFrames:
         self._valid = HEADER_BYTES
         return HEADER_BYTES
 
-    def _records(self, file: BinaryIO, at: int) -> Generator[bytes, None, int | None]:
+    def _adjacent(self, file: BinaryIO, at: int) -> Generator[bytes, None, int | None]:
         """The adjacent records from `at` on; returns where reading can go on."""
         file.seek(at)
         while True:
@@ -106,41 +116,9 @@ class SegmentFrames:
         return found
 
 
-class SegmentReader:
-    """Iterates over the requests of a segment once; afterwards `ending` is set."""
-
-    def __init__(self, path: Path) -> None:
-        self._frames = SegmentFrames(path)
-        self._records = self._read()
-
-    def __iter__(self) -> SegmentReader:
-        return self
-
-    def __next__(self) -> WalRecord:
-        return next(self._records)
-
-    @property
-    def ending(self) -> Ending:
-        return self._frames.ending
-
-    @property
-    def damage(self) -> Sequence[Damage]:
-        """Found so far."""
-        return self._frames.damage
-
-    def _read(self) -> Iterator[WalRecord]:
-        for record in self._frames:
-            try:
-                requests = decode_group(record)
-            except RecordError as error:
-                self._frames.refuse(f"has a record that makes no sense ({error})")
-            else:
-                yield from requests
-
-
-def read_segment(path: Path) -> SegmentReader:
+def read_segment(path: Path) -> Iterator[WalRecord]:
     """The requests of a segment in the order in which they were acknowledged."""
-    return SegmentReader(path)
+    return SegmentFrames(path).requests()
 
 
 def check_segment(path: Path) -> Ending:
@@ -149,14 +127,3 @@ def check_segment(path: Path) -> Ending:
     for _ in frames:
         pass
     return frames.ending
-
-
-__all__ = [
-    "Damage",
-    "Ending",
-    "EndingKind",
-    "SegmentFrames",
-    "SegmentReader",
-    "check_segment",
-    "read_segment",
-]

@@ -24,8 +24,9 @@ from archive.batch import Batch
 from archive.settings.wal import WalSettings
 from archive.wal.errors import WalUnavailableError
 from archive.wal.recovery import read_series
-from archive.wal.segments.reader import EndingKind, check_segment
+from archive.wal.segments.reader import check_segment
 from archive.wal.segments.segment import segment_paths
+from archive.wal.segments.tail_check import EndingKind
 from archive.wal.series_checkpoint import NAMES
 from archive.wal.write_ahead_log import Wal
 

@@ -8,8 +8,9 @@ from support.archive.wal_batches import batch, keep, records_of
 from support.nats.servers import long_run
 
 from archive.wal.recovery import read_series
-from archive.wal.segments.reader import EndingKind, check_segment, read_segment
+from archive.wal.segments.reader import check_segment, read_segment
 from archive.wal.segments.segment import HEADER_BYTES, segment_paths
+from archive.wal.segments.tail_check import EndingKind
 
 ROUNDS = 300 if long_run() else 30
 

@@ -12,8 +12,9 @@ from support.archive.wal_batches import definition, labels, records_of
 from support.nats.servers import long_run
 
 from archive.wal.recovery import read_series
-from archive.wal.segments.reader import EndingKind, check_segment
+from archive.wal.segments.reader import check_segment
 from archive.wal.segments.segment import segment_paths
+from archive.wal.segments.tail_check import EndingKind
 
 ROUNDS = 300 if long_run() else 10
 # Four requests are always on their way; every one brings a new series.

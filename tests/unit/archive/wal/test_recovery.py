@@ -32,14 +32,7 @@ from archive.batch import Opaque, OpaqueKind
 from archive.wal import fsync
 from archive.wal.errors import WalFormatError
 from archive.wal.recovery import read_series
-from archive.wal.segments.reader import (
-    Damage,
-    Ending,
-    EndingKind,
-    SegmentFrames,
-    check_segment,
-    read_segment,
-)
+from archive.wal.segments.reader import SegmentFrames, check_segment, read_segment
 from archive.wal.segments.segment import (
     FRAME_BYTES,
     HEADER_BYTES,
@@ -49,6 +42,7 @@ from archive.wal.segments.segment import (
     segment_path,
     segment_paths,
 )
+from archive.wal.segments.tail_check import Damage, Ending, EndingKind
 from archive.wal.series_checkpoint import NAMES
 from archive.wal.write_ahead_log import Wal
 
@@ -96,8 +90,8 @@ def changed(written: Path, folder: Path, data: bytes) -> Path:
 
 
 def read(path: Path) -> tuple[list[tuple[Any, ...]], Ending]:
-    reader = read_segment(path)
-    return [plain_record(record) for record in reader], reader.ending
+    frames = SegmentFrames(path)
+    return [plain_record(record) for record in frames.requests()], frames.ending
 
 
 def recovered(folder: Path) -> Wal:
@@ -496,10 +490,10 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_ending_is_not_known_before_the_end(written: Path) -> None:
-    reader = read_segment(segment_path(written, 1))
-    next(reader)
+    frames = SegmentFrames(segment_path(written, 1))
+    next(frames.requests())
     with pytest.raises(RuntimeError, match="was not read to its end"):
-        _ = reader.ending
+        _ = frames.ending
 
 
 def test_a_segment_is_checked_without_being_decoded(tmp_path: Path) -> None:
