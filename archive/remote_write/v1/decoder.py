@@ -19,7 +19,12 @@ from archive.remote_write.result import Rows, SeriesMessage, concatenated
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, are_headers
 from archive.remote_write.v1.label_identity import LabelIdentities
-from archive.remote_write.v1.request_walk import NotPlainError, Walk, is_out_of_order, walk_request
+from archive.remote_write.v1.request_walk import (
+    NotPlainError,
+    RequestWalker,
+    Walk,
+    is_out_of_order,
+)
 from archive.remote_write.v1.series import read_message, read_messages
 from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan, span_series
 from archive.remote_write.varint_vector import WORD, Places, Words, end_in_time, times_in, words_of
@@ -54,7 +59,7 @@ class DecoderV1:
         """Fills the accumulator. After a MalformedError discard it."""
         walk, cursor.plain = Walk(), False
         try:
-            walk_request(memory, 0, size, self.table, self._identities, cursor, walk)
+            RequestWalker(memory, self.table, self._identities, walk).add(0, size, cursor)
             messages = self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
             accumulator.restart()
@@ -77,11 +82,11 @@ class DecoderV1:
 
         After False discard the accumulator.
         """
-        walk, begin = Walk(), 0
+        walk = Walk()
+        walker = RequestWalker(memory, self.table, self._identities, walk)
         try:
-            for end, cursor in zip(ends, cursors, strict=True):
-                walk_request(memory, begin, end, self.table, self._identities, cursor, walk)
-                begin = end
+            for begin, end, cursor in zip([0, *ends], ends, cursors, strict=False):
+                walker.add(begin, end, cursor)
             return not walk.others and not self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
             return False

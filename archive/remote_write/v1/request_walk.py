@@ -94,61 +94,37 @@ class Walk:
         return SpanSeries(slots, ends - begins, memory[begins[0] : ends[-1]])
 
 
-def walk_request(
-    memory: bytearray,
-    begin: int,
-    end: int,
-    table: LabelCache,
-    identities: LabelIdentities,
-    cursor: ConnectionCursor,
-    walk: Walk,
-) -> None:
-    """Fills the walk. Raises NotPlainError, MalformedError or IndexError for other requests."""
-    walker, first = _Walker(memory, begin, end, table, identities, cursor, walk), walk.rows
-    walker.go()
-    if walker.at != end:
-        raise NotPlainError
-    cursor.span, cursor.row = walker.span, walker.row
-    walk.requests.append((cursor, first, walk.rows))
-
-
 def is_out_of_order(walk: Walk, refused: int) -> bool:
     """Whether storing the order of this request would speed up the next one like it."""
     return walk.lookups - refused > _FEW_LOOKUPS * len(walk.requests) + walk.rows // _ORDERED
 
 
-class _Walker:
+class RequestWalker:
     """The position in a request: byte `at`, where `row` of the span is expected."""
 
     def __init__(
-        self,
-        memory: bytearray,
-        begin: int,
-        end: int,
-        table: LabelCache,
-        identities: LabelIdentities,
-        cursor: ConnectionCursor,
-        walk: Walk,
+        self, memory: bytearray, table: LabelCache, identities: LabelIdentities, walk: Walk
     ) -> None:
-        self._memory = memory
-        self._words = words_of(memory)
-        self._size = end
-        self._table = table
-        self._identities = identities
-        self._walk = walk
-        self.at, self.span, self.row = begin, cursor.span, cursor.row
+        self._memory, self._words, self._walk = memory, words_of(memory), walk
+        self._table, self._identities = table, identities
+
+    def add(self, begin: int, end: int, cursor: ConnectionCursor) -> None:
+        """Adds a request. Raises NotPlainError, MalformedError or IndexError for other requests."""
+        self.at, self._size, first = begin, end, self._walk.rows
+        self.span, self.row = cursor.span, cursor.row
         self._single_steps, self._next_single_steps = 0, _SHORT_MATCH
         self._unverified = True  # a check of the labels costs less than a failed match
-        self._jumped_from: tuple[CachedSpan, int] | None = (
-            None  # start of a jump without a match yet
-        )
-
-    def go(self) -> None:
-        while self.at < self._size:
-            if self.row < len(self.span) and (self._follow() or self.at >= self._size):
+        # The start of a jump without a match yet.
+        self._jumped_from: tuple[CachedSpan, int] | None = None
+        while self.at < end:
+            if self.row < len(self.span) and (self._follow() or self.at >= end):
                 continue
             if not self._jump():
                 self._look_up()
+        if self.at != end:
+            raise NotPlainError
+        cursor.span, cursor.row = self.span, self.row
+        self._walk.requests.append((cursor, first, self._walk.rows))
 
     def _follow(self) -> bool:
         """Adds the rows that the span predicts. True when it may predict more."""
