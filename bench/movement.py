@@ -12,6 +12,7 @@ from nats.aio.msg import Msg
 
 from bench.big_server import BigServer
 from bench.population import consumer_name, stream_name
+from streamgauge.cancellation import cancel
 
 _AT_ONCE = 100  # streams
 _PULL = b'{"batch":1,"expires":30000000000}'
@@ -78,5 +79,6 @@ async def moving(big: BigServer, share: float) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await cancel([task])
+            if not task.cancelled():
+                task.result()

@@ -22,6 +22,7 @@ from bench.population import stream_name
 from bench.process import child, cpu_seconds, free_port, peak_bytes, tree_resident_bytes
 from bench.scrape_cost import exporter_command, scrape
 from bench.table import megabytes, show
+from streamgauge.cancellation import cancel
 
 _SOURCES: Final = ("system", "account")
 _SCRAPE_SECONDS: Final = 5.0
@@ -100,8 +101,9 @@ async def _churn(big: BigServer, pause: float) -> AsyncIterator[itertools.count[
     try:
         yield changes
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel([task])
+        if not task.cancelled():
+            task.result()
 
 
 async def _measure(words: argparse.Namespace) -> None:

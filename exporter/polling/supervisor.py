@@ -13,6 +13,7 @@ from exporter.polling.scrape_view import ScrapeView, state_samples
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfSample
 from exporter.settings.config import ExporterSettings, SystemSettings
+from streamgauge.cancellation import cancel
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings.loader import SettingsError
@@ -179,20 +180,12 @@ async def _end(ending: Sequence[_Running]) -> None:
         return
     for running in ending:
         running.ending = True
-    late = {each.task for each in ending}
-    done: set[asyncio.Task[None]] = set()
-    # Bounded: a connection that hangs on close must not delay a stop or a reload. Twice: in Python 3.11
-    # a wait of the client library can swallow a cancellation that arrives together with its result.
-    for _ in range(2):
-        for task in late:
-            task.cancel()
-        ended, late = await asyncio.wait(late, timeout=_SHUTDOWN_SECONDS / 2)
-        done |= ended
-        if not late:
-            break
+    tasks = {each.task for each in ending}
+    # Bounded: a connection that hangs on close must not delay a stop or a reload.
+    late = await cancel(tasks, _SHUTDOWN_SECONDS / 2, times=2)
     for task in late:
         event(logger, logging.WARNING, "task did not end in time", task=task.get_name())
-    for task in done:
+    for task in tasks - late:
         if not task.cancelled() and (error := task.exception()) is not None:
             event(
                 logger,

@@ -14,6 +14,7 @@ from exporter.pages.status.view_builder import system_view
 from exporter.polling.loop import SystemPoller
 from exporter.polling.wiring import make_poller
 from exporter.settings.config import ExporterSettings
+from streamgauge.cancellation import cancel
 from streamgauge.serving.version import VERSION
 
 
@@ -51,7 +52,6 @@ async def direct_polls(settings: ExporterSettings, interval: float) -> AsyncIter
     try:
         yield DirectPolls(pollers, interval)
     finally:
-        for task in listeners:
-            task.cancel()
+        await cancel(listeners)
         await asyncio.gather(*listeners, return_exceptions=True)
         await asyncio.gather(*(poller.close() for poller in pollers))

@@ -9,6 +9,7 @@ from typing import Final
 
 import nats
 
+from streamgauge.cancellation import cancel
 from streamgauge.demo.actors import key_value_bucket, orders
 from streamgauge.demo.actors.context import RETRY_PAUSE_SECONDS, ActorContext
 from streamgauge.demo.faults.registry import FaultRegistry
@@ -91,14 +92,5 @@ async def _act(context: ActorContext, registry: FaultRegistry) -> None:
             if task.done():
                 task.result()
     finally:
-        await _end(tasks)
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancels repeatedly: in Python 3.11 a wait with a timeout swallows a cancellation that arrives
-    together with the response."""
-    while pending := [task for task in tasks if not task.done()]:
-        for task in pending:
-            task.cancel()
-        await asyncio.wait(pending, timeout=0.2)
-    await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 DEADLINE_SECONDS: Final = 60.0
 PAUSE_SECONDS: Final = 0.05
@@ -28,12 +28,3 @@ async def until(
                 await asyncio.sleep(pause)
     except TimeoutError:
         raise AssertionError(f"{otherwise}; last seen: {last}") from None
-
-
-async def cancelled(*tasks: asyncio.Task[Any]) -> None:
-    """Until they have ended. In Python 3.11 a wait with a timeout swallows a cancellation that arrives
-    together with its result."""
-    while pending := [task for task in tasks if not task.done()]:
-        for task in pending:
-            task.cancel()
-        await asyncio.wait(pending, timeout=0.2)

@@ -14,7 +14,8 @@ from support.alert_pipeline.config import JOB, SYSTEM
 from support.alert_pipeline.pipeline import Pipeline
 from support.alert_pipeline.webhook import Inbox, key_of, spoken
 from support.recordings.scenario import SECOND, Api
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 Expected = dict[str, str]
 APP = "APP"
@@ -56,7 +57,7 @@ class Site:
         self._busy.append(asyncio.create_task(work))
 
     async def close(self) -> None:
-        await cancelled(*self._busy)
+        await cancel(self._busy)
         ended = await asyncio.gather(*self._busy, return_exceptions=True)
         for end in ended:
             if isinstance(end, Exception):

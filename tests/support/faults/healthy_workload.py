@@ -17,7 +17,8 @@ from nats.errors import Error
 from support.faults.fault import seconds
 from support.nats.servers import APP, NatsCluster
 from support.recordings.scenario import MINUTE, Api
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 PAUSE_SECONDS: Final = 0.1
 PULLED: Final = (("ORDERS", "billing"), ("ORDERS", "shipping"), ("JOBS", "worker"))
@@ -149,7 +150,7 @@ async def healthy_day(cluster: NatsCluster) -> AsyncIterator[Day]:
     try:
         yield day
     finally:
-        await cancelled(*tasks)
+        await cancel(tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
         await day.close()
         await client.close()

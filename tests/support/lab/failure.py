@@ -18,8 +18,8 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeoutError
 from support.nats.servers import APP, Login, NatsServer
 from support.recordings.scenario import SECOND, Api
-from support.waiting import cancelled
 
+from streamgauge.cancellation import cancel
 from streamgauge.demo.processes.child import STREAMGAUGE
 
 _FETCH_SECONDS = 1.0
@@ -65,7 +65,7 @@ class Lab:
         await asyncio.sleep(seconds / self.speed)
 
     async def close(self) -> None:
-        await cancelled(*self._busy)
+        await cancel(self._busy)
         ended = await asyncio.gather(*self._busy, return_exceptions=True)
         # A worker that died of something else did not do the work that the test is about.
         died = [end for end in ended if isinstance(end, Exception)]

@@ -9,7 +9,8 @@ from typing import Final
 from nats.aio.msg import Msg
 from nats.js.errors import APIError
 from support.lab.failure import Lab, acknowledge, seconds
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 Pattern = Callable[[Lab], Awaitable[None]]
 
@@ -183,7 +184,7 @@ async def blue_and_green(lab: Lab) -> None:
             new = lab.start(lab.worker("DEPLOYED", name, acknowledge))
             if old is not None:
                 await lab.pause(5)  # both work for a while
-                await cancelled(old)
+                await cancel([old])
                 await lab.api.request(f"CONSUMER.DELETE.DEPLOYED.deploy{number - 1}")
             number, old = number + 1, new
             await lab.pause(60)

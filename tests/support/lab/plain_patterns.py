@@ -9,7 +9,8 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeoutError
 from support.lab.failure import Lab, acknowledge, seconds
 from support.lab.odd_patterns import Pattern
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 
 async def idle(lab: Lab) -> None:
@@ -128,7 +129,7 @@ async def deploys(lab: Lab) -> None:
         while True:
             work = lab.start(lab.worker("ORDERS", "worker", acknowledge))
             await asyncio.sleep(max(120 / lab.speed, 12))
-            await cancelled(work)
+            await cancel([work])
             await lab.api.publish("orders", 3)
             await lab.api.fetch("ORDERS", "worker", 3)
 

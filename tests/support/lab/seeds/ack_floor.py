@@ -8,7 +8,8 @@ from nats.aio.msg import Msg
 from support.lab.failure import Failure, Lab, acknowledge, seconds
 from support.lab.odd_patterns import out_of_order_acks
 from support.lab.seeds.kinds import Abandoned, Configured
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 
 class OutOfOrder(Failure):
@@ -86,7 +87,7 @@ class Crash(Failure):
         ]
 
     async def provoke(self, lab: Lab) -> None:
-        await cancelled(self._tasks[1])
+        await cancel([self._tasks[1]])
         await lab.api.publish("crash", 1)
         await lab.api.fetch(self.stream, "worker", 1)  # in flight when the last worker crashed
 

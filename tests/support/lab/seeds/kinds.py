@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from nats.aio.msg import Msg
 from support.lab.failure import Failure, Lab, acknowledge, drop, seconds
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 
 class Redelivered(Failure):
@@ -34,7 +35,7 @@ class Redelivered(Failure):
         return 20.0, 45.0  # every second message comes twice: a third of all deliveries
 
     async def remedy(self, lab: Lab) -> None:
-        await cancelled(self._task)
+        await cancel([self._task])
         lab.start(lab.worker(self.stream, "worker", acknowledge))
 
 

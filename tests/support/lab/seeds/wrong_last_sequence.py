@@ -8,7 +8,8 @@ from typing import Final
 from nats.js.errors import APIError
 from support.lab.failure import Failure, Lab
 from support.nats.servers import NEWEST, SYS
-from support.waiting import cancelled
+
+from streamgauge.cancellation import cancel
 
 
 class Conflicts(Failure):
@@ -38,7 +39,7 @@ class Conflicts(Failure):
 
     async def remedy(self, lab: Lab) -> None:
         await lab.cli(f"nats stream info {self.stream} --json")
-        await cancelled(self._task)
+        await cancel([self._task])
 
 
 class StaleExpectation(Conflicts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.waiting import cancelled
+from streamgauge.cancellation import cancel
 
 
 async def test_a_cancellation_that_meets_a_result_is_repeated() -> None:
@@ -22,5 +22,22 @@ async def test_a_cancellation_that_meets_a_result_is_repeated() -> None:
     await asyncio.sleep(0)  # it waits for a message
     messages.put_nowait(1)
     async with asyncio.timeout(5):
-        await cancelled(task)
+        await cancel([task])
     assert task.cancelled()
+
+
+async def test_a_task_that_does_not_end_is_left_after_so_many_times() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        while not ended.is_set():
+            try:
+                await ended.wait()
+            except asyncio.CancelledError:
+                continue
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    assert await cancel([task], pause=0.01, times=2) == {task}
+    ended.set()
+    await task
