@@ -134,7 +134,8 @@ def _(panel: BarGauge, envelope: Json, links: list[Json]) -> Any:
 @_drawn.register
 def _(panel: StateTimeline, envelope: Json, links: list[Json]) -> Any:
     defaults = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
-    return g.StateTimeline(**envelope, extraJson=_extra(defaults, fields.state_timeline_options()))
+    options = fields.state_timeline_options(panel)
+    return g.StateTimeline(**envelope, extraJson=_extra(defaults, options))
 
 
 @_drawn.register

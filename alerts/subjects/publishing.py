@@ -40,10 +40,13 @@ def _meant(when: Expression) -> Expression:
     return without_buckets(when).unless(holds(catalog.STREAM_INFO, idempotent_writers="true"))
 
 
+# Clamped: counters of different moments.
+_not_stored = _meant(_rejected.over(_received).clamp_max(1) > thresholds.PUBLISH_UNSTORED_RATIO)
+
 CONFLICTS_HIGH = Alert(
     name="PublishConflictsHigh",
     severity=Severity.WARNING,
-    when=_meant(_conflicts.over(_published) > thresholds.PUBLISH_CONFLICT_RATIO),
+    when=_meant(_conflicts.over(_published).clamp_max(1) > thresholds.PUBLISH_CONFLICT_RATIO),
     for_="15m",
     summary="Publishes are rejected for a wrong expected sequence or message id.",
     description=f"{STREAM} rejected {PERCENT} of the publishes of the last 15 minutes for a wrong "
@@ -57,7 +60,7 @@ CONFLICTS_HIGH = Alert(
 NOT_STORED = Alert(
     name="PublishesNotStored",
     severity=Severity.WARNING,
-    when=_meant(_rejected.over(_received) > thresholds.PUBLISH_UNSTORED_RATIO).unless(_was_full),
+    when=_not_stored.unless(_was_full),
     for_="15m",
     summary="Publishes reach a stream and are not stored.",
     description=f"{STREAM} did not store {PERCENT} of the publishes that reached it in the last 15 "

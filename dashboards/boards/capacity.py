@@ -291,10 +291,11 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
             height=10,
         ),
         shared.audit_findings(
+            _q,
+            c.STREAM_CONFIG_FINDINGS,
             "Findings of the audit on the chosen streams, by check.",
-            Column("Assets", _q.now(c.STREAM_CONFIG_FINDINGS).top(_ROWS)),
-            identity=c.STREAM,
             title="Findings of the audit on streams",
+            most=_ROWS,
             links=(Target.STREAM,),
             height=8,
         ),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dashboards.panels import shared
 from dashboards.panels.colours import (
-    ANY,
     INFO,
     ONLINE_MAPPING,
     UP_MAPPING,
-    YES_IS_BAD,
     MappedValue,
     ValueMapping,
-    rising,
 )
 from dashboards.panels.model import Column, Guide, Panel, Query, StateTimeline, Target
 from dashboards.panels.variables import CONSUMER_OF_STREAM as NAME
@@ -86,11 +83,10 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
 
 
 def findings(q: Scope) -> tuple[Panel, ...]:
-    found = q.info(c.CONSUMER_CONFIG_FINDING, "check", "severity")
     return (
         shared.audit_findings(
+            q,
+            c.CONSUMER_CONFIG_FINDING,
             "Checks of the audit that this consumer's configuration fails.",
-            Column("Found", found, steps=rising(warn=ANY), mapping=YES_IS_BAD),
-            identity=c.CONSUMER,
         ),
     )

@@ -326,6 +326,7 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             ),
             bars=True,
             overrides=(Override("/^lost/", BAD), Override("/^purged/", INFO)),
+            no_value="no loss seen",
             width=8,
         ),
     )

@@ -137,7 +137,7 @@ def _messages_lost() -> Stat:
         Guide("Messages that limits or retention removed before delivery to a consumer.",
               "Anything above 0: that consumer never gets them.",
               "Find the consumer in the table; raise the limits of the stream or speed it up."),
-        steps=rising(bad=ANY), decimals=0, links=(Within("Consumers"),),
+        steps=rising(bad=ANY), decimals=0, no_value="none seen", links=(Within("Consumers"),),
     )  # fmt: skip
 
 

@@ -138,6 +138,7 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
                 ),
             ),
             bars=True,
+            no_value="none seen",
             width=8,
         ),
     )

@@ -50,6 +50,7 @@ _ROWS = 50
 _UNKNOWN = "not known"
 _NOT_COUNTED = "not known: less than five minutes counted, or its request fails"
 _NO_REJECTIONS = "none; without events.publish_ack_tap they are not counted"
+_NO_DUPLICATES = "none, or the account source without events.publish_ack_tap"
 # The publisher expected another last sequence or message id than there was.
 _CONFLICTS = Regex("10070|10071|10164")
 
@@ -118,7 +119,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
              Guide("Publishes that the server dropped as duplicates in the shown time.",
                    "Many: publishers repeat acknowledged messages.",
                    "Check the timeouts of the publishers; duplicates cost the server CPU."),
-             steps=plain(), decimals=0),
+             steps=plain(), decimals=0, no_value="none seen"),
         tile("Rejections", rejected, "short",
              Guide("Publishes that the server rejected in the shown time.",
                    "Anything above 0: publishers lose messages unless they try again.",
@@ -193,6 +194,7 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(Query(_q.steady_rate(hits).where(_q.grown(hits).top(_FEW)), STREAM_PATH),),
             unit="mps",
+            no_value=_NO_DUPLICATES,
             links=(Target.STREAM,),
             width=8,
         ),
@@ -220,7 +222,9 @@ def _rejections(limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(
                 Query(
-                    conflicts.over(_q.known_rate(c.STREAM_PUBLISHES_RECEIVED)).top(_FEW),
+                    conflicts.over(_q.known_rate(c.STREAM_PUBLISHES_RECEIVED))
+                    .clamp_max(1)
+                    .top(_FEW),
                     STREAM_PATH,
                 ),
             ),

@@ -202,7 +202,12 @@ def _accounts() -> tuple[Panel, ...]:
     )
     return tuple(
         TimeSeries(
-            title=title, guide=guide, queries=(Query(expr, _ACCOUNT_PATH),), unit=unit, width=12
+            title=title,
+            guide=guide,
+            queries=(Query(expr, _ACCOUNT_PATH),),
+            unit=unit,
+            no_value="set account_traffic in the exporter; not with the account source",
+            width=12,
         )
         for title, expr, unit in panels
     )

@@ -57,6 +57,7 @@ def events(q: Scope) -> tuple[Panel, ...]:
             ),
             bars=True,
             overrides=(Override("/^(sequence|quorum)/", BAD),),
+            no_value="no event seen",
         ),
         TimeSeries(
             title="Consumers ahead of the stream",
@@ -212,8 +213,8 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
 def findings(q: Scope) -> tuple[Panel, ...]:
     return (
         shared.audit_findings(
+            q,
+            c.STREAM_CONFIG_FINDINGS,
             "Checks that the stream or its consumers fail, and how many of them.",
-            Column("Assets", q.now(c.STREAM_CONFIG_FINDINGS)),
-            identity=c.STREAM,
         ),
     )

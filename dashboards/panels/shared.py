@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dashboards.panels.colours import WARN, MappedValue, ValueMapping
+from functools import reduce
+from typing import Final
+
+from dashboards.panels.colours import BAD, INFO, WARN, MappedValue, ValueMapping
 from dashboards.panels.model import Column, Guide, Query, StateTimeline, Table, Target
 from dashboards.queries import Scope
 from exporter import catalog as c
-from exporter.metric import Metric
-from streamgauge.promql.expression import Labels
+from exporter.audit.severity import SEVERITIES, Severity
+from exporter.metric import Kind, Metric
+from streamgauge.promql.expression import Expression, Labels
 
 _FOLDED_HEIGHT = 6  # in a collapsed row
+_COLOURS: Final = {Severity.CRIT: BAD, Severity.WARN: WARN, Severity.INFO: INFO}
+_NUMBERS: Final = {each: len(SEVERITIES) - each.rank for each in SEVERITIES}
+_SEVERITY: Final = ValueMapping(
+    tuple(MappedValue(number, each, _COLOURS[each]) for each, number in _NUMBERS.items())
+)
 
 
 def skipped_requests(q: Scope, guide: Guide, *, width: int = 8, height: int = 8) -> StateTimeline:
@@ -71,25 +80,45 @@ def owner_limits(q: Scope, values: Metric, owned: str) -> Table:
 
 
 def audit_findings(
+    q: Scope,
+    found: Metric,
     means: str,
-    found: Column,
     *,
-    identity: Labels,
     title: str = "Audit findings",
+    most: int = 0,
     links: tuple[Target, ...] = (),
     height: int = _FOLDED_HEIGHT,
 ) -> Table:
+    """The gravest first; `most` leaves out the others."""
+    severity = _severity(q, found)
+    shown = severity.top(most) if most else severity
+    columns = [Column("Severity", shown, mapping=_SEVERITY)]
+    if found.kind is Kind.GAUGE:  # counts the assets; an info does not
+        columns.append(Column("Assets", q.now(found).max_by(*_apart(found)).where(shown)))
     return Table(
         title=title,
         guide=Guide(
             means,
-            "Severity warn: it works today and can fail later.",
+            "crit: messages are lost or work stops. warn: it works today and can fail later.",
             "Find the check in the list of checks, and change the configuration.",
         ),
-        identity=(*identity, "check", "severity"),
-        columns=(found,),
+        identity=_apart(found),
+        columns=tuple(columns),
         sort_by="Severity",
         no_value="none",
         links=links,
         height=height,
     )
+
+
+def _severity(q: Scope, found: Metric) -> Expression:
+    each = (
+        0 * q.selector(found, {"severity": severity}).max_by(*_apart(found)) + number
+        for severity, number in _NUMBERS.items()
+    )
+    return reduce(Expression.or_, each)
+
+
+def _apart(found: Metric) -> Labels:
+    """What makes a row: the asset and the check."""
+    return tuple(label for label in found.labels if label != "severity")

@@ -22,6 +22,8 @@ Json = dict[str, Any]
 _LEGEND_CALCS = ["lastNotNull"]
 _WIDE = 12  # of 24 columns
 _LEGEND_WIDTH = 240
+# In pixels: a line of the grid; header, axis and page numbers; the least height of a row.
+_GRID_LINE, _AROUND_ROWS, _READABLE_ROW = 38, 104, 18
 _HIDE_FROM = {"legend": False, "tooltip": False, "viz": False}
 _TOOLTIP = {"hideZeros": False, "mode": "multi", "sort": "desc"}
 
@@ -164,12 +166,14 @@ def state_timeline_defaults(_: StateTimeline) -> Json:
     return {"color": {"mode": "fixed", "fixedColor": UNKNOWN}, "custom": custom}
 
 
-def state_timeline_options() -> Json:
+def state_timeline_options(panel: StateTimeline) -> Json:
+    """Each page has as many rows as can be read; Grafana's own 20 would be 9 pixels high."""
+    rows = (panel.height * _GRID_LINE - _AROUND_ROWS) // _READABLE_ROW
     return {
         "alignValue": "left",
         "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": False},
         "mergeValues": True,
-        "perPage": 20,
+        "perPage": max(1, rows),
         "rowHeight": 0.85,
         "showValue": "auto",
         "tooltip": {"hideZeros": False, "mode": "single", "sort": "none"},

@@ -1,4 +1,4 @@
-# The archive: receives remote write, keeps Parquet in /var/lib/streamgauge; no Java, no root.
+# The archive: receives remote write, keeps Delta tables in /var/lib/streamgauge; no Java, no root.
 # Build it in the root of the source tree; every base can be pinned by digest:
 #   docker build -f deploy/container/archive.Dockerfile -t streamgauge-archive \
 #     --build-arg PYTHON_IMAGE=docker.io/library/python:3.11-slim-bookworm@sha256:... .
@@ -30,7 +30,7 @@ RUN python -m venv --without-pip /opt/streamgauge \
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="streamgauge-archive" \
-      org.opencontainers.image.description="Receives Prometheus remote write and keeps it in Parquet" \
+      org.opencontainers.image.description="Receives Prometheus remote write and keeps it in Delta tables" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN echo 'streamgauge:x:65532:65532::/tmp:/usr/sbin/nologin' >> /etc/passwd \
     && echo 'streamgauge:x:65532:' >> /etc/group \

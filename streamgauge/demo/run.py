@@ -226,7 +226,7 @@ class Run:
             self.server,
             lambda line: print_line(sys.stdout, line),
         )
-        what = "remote write into Parquet, after sixty days of history"
+        what = "remote write into Delta tables, after sixty days of history"
         self._link("Archive", f"{base_url}/archive", what, "archive")
         self._link("Report", f"{base_url}/report/", "the monthly capacity report", "report")
 

@@ -9,6 +9,7 @@ import pytest
 from support.grafana.board_html import page
 from support.grafana.boards import BOARDS, Json, panels
 from support.grafana.query import Series, Window
+from support.grafana.svg import timeline
 
 WINDOW: Final = Window(start=0, end=600, step=60, scrape=15)
 VALUES: Final = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
@@ -28,6 +29,17 @@ def picture(uid: str, panel: Json) -> str:
     shown = panel | {"gridPos": {"x": 0, "y": 0, "w": 24, "h": 8}}
     series = [Series("A", "ORDERS", {}, points)]
     return page(BOARDS[uid] | {"panels": [shown]}, {panel["id"]: series}, WINDOW, "")
+
+
+def test_a_timeline_shows_one_page_of_its_rows() -> None:
+    _, panel = timelines()[0]
+    page_size = panel["options"]["perPage"]
+    points = [(60.0 * index, 1.0) for index in range(10)]
+    rows = [Series("A", f"row-{index:03}", {}, points) for index in range(2 * page_size + 1)]
+    drawn = timeline(panel, rows, WINDOW, 800, 300)
+    assert drawn.count(">row-") == page_size
+    assert "page 1 of 3" in drawn
+    assert "page 1" not in timeline(panel, rows[:page_size], WINDOW, 800, 300)
 
 
 def texts(panel: Json) -> list[str]:

@@ -10,6 +10,7 @@ from support.grafana.boards import BOARDS, ROOT, Json, panels
 from support.grafana.letters import text_width
 
 from dashboards.panels.colours import UNKNOWN
+from exporter.catalog import EVENT_TIMES
 
 WINDOW: Final = 1280
 DOCKED_MENU: Final = 300
@@ -39,6 +40,7 @@ OPTIONAL: Final = {
     "sg-exporter: Advisories received": "set events",
     "sg-consumer: Time to ack, distribution": "sample_freq",
     "sg-consumer: Naks, terms, max_deliver": "set events",
+    "sg-servers: Messages in per account": "set account_traffic",
 }
 
 # Long rows of many settings or numbers; their first columns are those that decide.
@@ -90,6 +92,16 @@ def test_a_state_timeline_shows_the_texts_of_its_mappings() -> None:
     assert [place for place, panel in timelines if shows_ranges_instead_of_states(panel)] == []
 
 
+def test_the_rows_of_a_page_of_a_timeline_can_be_read() -> None:
+    """Below 18 pixels Grafana leaves the texts out; around the rows are header, axis and pages."""
+    low = [
+        place
+        for place, panel in of_type("state-timeline")
+        if (panel["gridPos"]["h"] * 38 - 104) / panel["options"]["perPage"] < 18
+    ]
+    assert low == []
+
+
 def states(panel: Json) -> dict[str, Json]:
     return {
         value: state
@@ -138,6 +150,19 @@ def test_what_is_optional_says_how_to_turn_it_on() -> None:
     reasons = {place: p["fieldConfig"]["defaults"].get("noValue", "") for place, p in drawn()}
     unclear = [place for place, how in OPTIONAL.items() if how not in reasons[place]]
     assert unclear == []
+
+
+def test_what_did_not_happen_is_not_missing_data() -> None:
+    """The series of such a counter begins with the first event."""
+    names = [metric.name for metric in EVENT_TIMES]
+    silent = [
+        place
+        for place, panel in drawn()
+        if panel.get("targets")
+        and all(any(f"{name}{{" in t["expr"] for name in names) for t in panel["targets"])
+        and panel["fieldConfig"]["defaults"]["noValue"] == "no data"
+    ]
+    assert silent == []
 
 
 def test_a_legend_begins_with_the_name_and_has_space() -> None:

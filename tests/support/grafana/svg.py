@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -30,6 +30,7 @@ _DAY: Final = 86_400
 _TICKS: Final = (60, 120, 300, 600, 900, 1800, 3600, 6 * 3600, _DAY, 5 * _DAY, 30 * _DAY)
 _DATES_FROM: Final = 2 * _DAY
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 12, 8, 22
+_PAGES: Final = 20  # height of the line that turns pages
 
 
 @dataclass(frozen=True)
@@ -202,16 +203,21 @@ def _bars(frame: Frame, series: Series, look: Json) -> Iterator[str]:
 
 
 def timeline(panel: Json, series: Sequence[Series], window: Window, width: int, height: int) -> str:
+    """Its first page of rows, and how many pages there are."""
     words = _words(panel)
-    frame = Frame(width, height, window)
-    row = min(34.0, (frame.bottom - _TOP) / max(1, len(series)))
-    left = min(width // 2, 24 + max((len(each.name) for each in series), default=0) * 7)
+    rows, pages = panel["options"]["perPage"], math.ceil(len(series) / panel["options"]["perPage"])
+    shown = series[:rows]
+    frame = Frame(width, height - (_PAGES if pages > 1 else 0), window)
+    row = min(34.0, (frame.bottom - _TOP) / max(1, len(shown)))
+    left = min(width // 2, 24 + max((len(each.name) for each in shown), default=0) * 7)
     parts = [*_times_from(frame, left)]
-    for index, each in enumerate(series):
+    if pages > 1:
+        parts.append(_text(width / 2, height - 6, f"page 1 of {pages}"))
+    for index, each in enumerate(shown):
         top = _TOP + index * row
         parts.append(_text(left - 8, top + row / 2 + 4, each.name[-left // 7 :], "end"))
         parts += _states(frame, each, words, (left, top + row * 0.08, row * 0.84))
-    return _svg(frame, "".join(parts))
+    return _svg(replace(frame, height=height), "".join(parts))
 
 
 def _times_from(frame: Frame, left: int) -> Iterator[str]:

@@ -9,9 +9,9 @@ from support.grafana.promql import parsed
 
 from alerts import thresholds as t
 from dashboards.panels import conditions, fullness, shared
-from dashboards.panels.colours import ANY, BAD, OK, WARN, rising
+from dashboards.panels.colours import ANY, BAD, INFO, OK, WARN, rising
 from dashboards.panels.limits import limits
-from dashboards.panels.model import Column, Guide, Table, Target
+from dashboards.panels.model import Column, Guide, Target
 from dashboards.panels.tiles import tile
 from dashboards.queries import Scope
 from exporter import catalog as c
@@ -107,13 +107,27 @@ def test_a_configuration_is_sorted_by_its_asset() -> None:
     assert [column.title for column in table.columns] == ["", "Max bytes"]
 
 
-def test_findings_have_one_row_per_check_and_severity() -> None:
-    found = Column("Assets", SCOPE.now(c.STREAM_CONFIG_FINDINGS))
-    table: Table = shared.audit_findings(
-        "Checks that fail.", found, identity=c.STREAM, links=(Target.STREAM,)
+def test_findings_are_listed_gravest_first_in_colours() -> None:
+    table = shared.audit_findings(
+        SCOPE, c.STREAM_CONFIG_FINDINGS, "Checks that fail.", most=5, links=(Target.STREAM,)
     )
-    assert table.identity == (*c.STREAM, "check", "severity")
-    assert (table.columns, table.links) == ((found,), (Target.STREAM,))
+    assert (table.identity, table.links) == ((*c.STREAM, "check"), (Target.STREAM,))
+    assert (table.sort_by, table.ascending) == ("Severity", False)
+    severity, assets = table.columns
+    assert severity.mapping
+    by_number = sorted(severity.mapping.values, key=lambda each: -each.value)
+    assert [(each.text, each.colour) for each in by_number] == [
+        ("crit", BAD),
+        ("warn", WARN),
+        ("info", INFO),
+    ]
+    assert str(severity.expr).startswith("topk(5, ")
+    assert str(severity.expr) in str(assets.expr), "only those that are shown"
+
+
+def test_findings_of_a_consumer_count_no_assets() -> None:
+    table = shared.audit_findings(SCOPE, c.CONSUMER_CONFIG_FINDING, "Checks that fail.")
+    assert [column.title for column in table.columns] == ["Severity"]
 
 
 def test_skipped_requests_have_the_request_and_the_reason() -> None:

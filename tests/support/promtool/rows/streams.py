@@ -373,6 +373,19 @@ PUBLISHING = (
         values="6%;+",
     ),
     Row(
+        "PublishesNotStored",
+        STREAM,
+        case="counted at two times",
+        # The two counters are of different moments: their growth can seem to be more than all.
+        bad={"stream_publishes_unstored_total": ramp(0, 102)},
+        calm={"stream_publishes_unstored_total": ramp(0, 4)},
+        context={"stream_publishes_received_total": ramp(0, 100)},
+        every="1m",
+        onset="1m",
+        lingers=True,
+        values="100%;-",
+    ),
+    Row(
         "DedupeMemoryHigh",
         STREAM,
         bad={"stream_dedupe_window_messages": 2_236_963},
