@@ -1,21 +1,26 @@
-"""Renders the report with templates: the page, the mail and the index of all months."""
+"""Renders a report: the page, the mail and the index with templates, tables as CSV, all as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from spark_rollups.report import formatting as fmt
+from spark_rollups.report.actions import Action
 from spark_rollups.report.figures import FILTERS as SHAPES
 from spark_rollups.report.figures import Figure
 from spark_rollups.report.findings.finding import Finding, Severity
-from spark_rollups.report.formatting import Kind, Value
+from spark_rollups.report.formatting import Kind, Value, clean, plain_of
 from spark_rollups.report.model import Column, Report, Row, Table
 
 _COMMANDS = 3  # subjects of a finding with commands
@@ -125,3 +130,148 @@ def _range_text(row: Row, column: Column) -> str:
     found = [value for value in row.days if value is not None]
     low, high = (fmt.text_of(column.kind, each(found)) if found else "" for each in (min, max))
     return low if low == high else f"{low} to {high}"
+
+
+REPORT_FORMAT = 2
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of formulas in spreadsheets
+_PART = 1 << 16  # characters
+_FINDING_COLUMNS = (
+    "code", "severity", "system", "account", "stream", "consumer", "server", "owner", "by",
+    "summary", "evidence", "remedy", "commands",
+)  # fmt: skip
+_ACTION_COLUMNS = (
+    "by", "severity", "what", "where", "team", "owner", "why", "otherwise", "checked", "commands",
+    "findings",
+)  # fmt: skip
+
+
+def csv_files(report: Report) -> Iterator[tuple[str, Iterator[str]]]:
+    """Names and parts. An empty cell is unknown."""
+    actions = (
+        [_listed(value) for value in action_values(each).values()] for each in report.actions
+    )
+    yield "actions.csv", _csv(_ACTION_COLUMNS, actions)
+    yield "findings.csv", _csv(_FINDING_COLUMNS, map(_finding_cells, report.findings))
+    for table in report.tables():
+        heads = [column.key for column in table.all_columns]
+        yield f"{table.key}.csv", _csv(heads, (row.values for row in table.rows))
+
+
+def _csv(heads: Iterable[str], rows: Iterable[Iterable[Value]]) -> Iterator[str]:
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\r\n")
+    for row in chain((heads,), rows):
+        writer.writerow([_cell(value) for value in row])
+        if sink.tell() > _PART:
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+    yield sink.getvalue()
+
+
+def _cell(value: Value) -> str:
+    plain = plain_of(value)
+    if plain is None:
+        return ""
+    if not isinstance(plain, str):
+        return repr(plain)
+    text = clean(plain)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _finding_cells(each: Finding) -> tuple[Value, ...]:
+    evidence = "; ".join(f"{part.name}: {part.text}" for part in each.evidence)
+    return (
+        each.code, each.severity.value, *each.subject.labels, each.owner, each.by, each.summary,
+        evidence, each.definition.remedy, "\n".join(each.commands),
+    )  # fmt: skip
+
+
+def _listed(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "\n".join(value)
+
+
+def action_values(action: Action) -> dict[str, str | list[str]]:
+    """For CSV, JSON and webhooks; `by` is a day or `today`."""
+    values = (
+        "today" if action.by is None else action.by.isoformat(), action.level.name.lower(),
+        action.what, action.where, action.owner.team, action.owner.owner, action.why,
+        action.otherwise, action.checked, action.commands, [each.code for each in action.findings],
+    )  # fmt: skip
+    cleaned = (clean(each) if isinstance(each, str) else [*map(clean, each)] for each in values)
+    return dict(zip(_ACTION_COLUMNS, cleaned, strict=True))
+
+
+def json_parts(report: Report) -> Iterator[str]:
+    """A line for each action, finding and row: indentation takes ten times the CPU."""
+    front = report.front
+    summary: dict[str, Any] = {"headline": clean(front.headline)}
+    for name in ("sentences", "worse", "better", "unknown"):
+        summary[name] = [clean(sentence) for sentence in getattr(front, name)]
+    fields = {
+        "format": REPORT_FORMAT,
+        "month": str(report.month),
+        "made": report.made.isoformat(timespec="seconds"),
+        "systems": map(clean, report.systems),
+        "days_with_data": (day.isoformat() for day in report.covered),
+        "summary": summary,
+        "actions": map(action_values, report.actions),
+        "findings": map(_finding, report.findings),
+    }
+    yield "{"
+    for key, value in fields.items():
+        yield f"{_json(key)}: "
+        yield from _array(value) if isinstance(value, Iterator) else (_json(value),)
+        yield ",\n"
+    yield '"tables": {'
+    for number, table in enumerate(report.tables()):
+        yield ",\n" if number else "\n"
+        yield from _table(table)
+    yield "}}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _array(values: Iterable[Any]) -> Iterator[str]:
+    begin = "[\n"
+    for value in values:
+        yield begin + _json(value)
+        begin = ",\n"
+    yield "]" if begin == ",\n" else "[]"
+
+
+def _finding(each: Finding) -> dict[str, Any]:
+    subject = zip(each.subject.__slots__, map(clean, each.subject.labels), strict=True)
+    return {
+        "code": each.code,
+        "severity": each.severity.value,
+        "subject": {name: value for name, value in subject if value},
+        "summary": clean(each.summary),
+        "evidence": {part.name: _plain(part.value) for part in each.evidence},
+        "owner": each.owner or None,
+        "by": None if each.by is None else each.by.isoformat(),
+        "why": each.definition.why,
+        "remedy": each.definition.remedy,
+        "commands": [clean(command) for command in each.commands],
+        "runbook": each.definition.runbook or None,
+    }
+
+
+def _table(table: Table) -> Iterator[str]:
+    keys = [column.key for column in table.all_columns]
+    yield f'{_json(table.key)}: {{"title": {_json(table.title)}, "source": {_json(table.source)}'
+    yield ', "columns": '
+    yield from _array(
+        {"key": each.key, "title": each.title, "kind": each.kind.value, "hint": each.hint}
+        for each in table.all_columns
+    )
+    yield ', "rows": '
+    yield from _array(dict(zip(keys, map(_plain, row.values), strict=True)) for row in table.rows)
+    yield "}"
+
+
+def _plain(value: Value) -> str | float | int | None:
+    plain = plain_of(value)
+    return clean(plain) if isinstance(plain, str) else plain

@@ -13,7 +13,7 @@ from spark_rollups.forecasting.forecast_group import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.chapters.tables import chapter, table
-from spark_rollups.report.facts.forecasts import Forecast
+from spark_rollups.report.facts.forecasts import Forecast, MonthTotals, Score, Year
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import (
     URGENT,
@@ -24,7 +24,6 @@ from spark_rollups.report.facts.stores import (
     is_near,
     most_urgent_first,
 )
-from spark_rollups.report.facts.year import MonthTotals, Score, Year
 from spark_rollups.report.figures import Bar, Fan, Figure, TimeScale, range_row
 from spark_rollups.report.formatting import Level, Value, amount, amount_text
 from spark_rollups.report.model import Chapter, Row

@@ -10,7 +10,7 @@ from spark_rollups.report import formatting as fmt
 from spark_rollups.report.chapters.tables import chapter, table
 from spark_rollups.report.facts.assets import known, total
 from spark_rollups.report.facts.consumers import ConsumerMonth
-from spark_rollups.report.facts.forecasts import Forecast
+from spark_rollups.report.facts.forecasts import CheckedForecast, Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.polls import (
     HOURS,
@@ -22,7 +22,6 @@ from spark_rollups.report.facts.polls import (
     request_gaps,
 )
 from spark_rollups.report.facts.stores import most_urgent_first
-from spark_rollups.report.facts.year import CheckedForecast
 from spark_rollups.report.figures import Figure, day_axis, day_row
 from spark_rollups.report.formatting import Level, amount
 from spark_rollups.report.model import Chapter, Row

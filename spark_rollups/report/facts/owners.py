@@ -12,9 +12,26 @@ from exporter import catalog as c
 from spark_rollups.report.facts.assets import Name, Subject, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.reading import latest_labels
-from spark_rollups.report.settings import OwnerRule
+from streamgauge.serving.settings.loader import InvalidSettingError, setting
 
 _INFO_DAYS = 7  # metadata of consumers is read for the last days only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRule:
+    """The owner of all assets that match; patterns as in the shell."""
+
+    system: str = setting("*", "Pattern of the system, like `prod*`.")
+    account: str = setting("*", "Pattern of the account.")
+    stream: str = setting("*", "Pattern of the stream.")
+    consumer: str = setting("*", "Pattern of the consumer.")
+    server: str = setting("*", "Pattern of the server.")
+    owner: str = setting("", "The person or mailbox that is responsible.")
+    team: str = setting("", "The team that is responsible.")
+
+    def __post_init__(self) -> None:
+        if not self.owner and not self.team:
+            raise InvalidSettingError("needs an owner or a team", "owner")
 
 
 @dataclass(frozen=True, slots=True, order=True)

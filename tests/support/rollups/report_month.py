@@ -8,10 +8,10 @@ from typing import Any, Final
 from support.rollups.literal_rollups import LiteralRollups, month_days
 
 from exporter import catalog as c
-from spark_rollups.report.build import build_report
-from spark_rollups.report.export import csv_files, json_parts
+from spark_rollups.report.main import build_report
 from spark_rollups.report.model import Report, Table
 from spark_rollups.report.month import Month
+from spark_rollups.report.render import csv_files, json_parts
 
 OCTOBER: Final = month_days(2026, 10)
 NOVEMBER: Final = month_days(2026, 11)

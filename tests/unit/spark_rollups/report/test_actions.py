@@ -23,8 +23,8 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.actions import Action
-from spark_rollups.report.build import build_report
-from spark_rollups.report.settings import OwnerRule, ReportSettings
+from spark_rollups.report.delivery import OwnerRule, ReportSettings
+from spark_rollups.report.main import build_report
 
 STUCK: Final = c.VERDICTS.index("ack-pending full")
 

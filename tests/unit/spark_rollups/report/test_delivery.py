@@ -22,14 +22,18 @@ from support.rollups.report_month import MADE, MONTH, healthy, report_of, with_e
 from spark_rollups.filesystem import Root
 from spark_rollups.publishing.publication import last_report
 from spark_rollups.report import delivery
-from spark_rollups.report.build import build_report
-from spark_rollups.report.chapters.owners import for_owner
-from spark_rollups.report.delivery import repeated, write_index
-from spark_rollups.report.main import main
-from spark_rollups.report.messages import DeliveryError, slack_message
+from spark_rollups.report.chapters.summary import for_owner
+from spark_rollups.report.delivery import (
+    DeliveryError,
+    OwnerRule,
+    ReportSettings,
+    repeated,
+    slack_message,
+    write_index,
+)
+from spark_rollups.report.main import build_report, main
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
-from spark_rollups.report.settings import OwnerRule, ReportSettings
 
 SECRET: Final = "secret"
 HOSTILE: Final = '<b onclick="x">&'

@@ -25,14 +25,13 @@ from support.rollups.report_month import (
 )
 
 from exporter import catalog as c
-from spark_rollups.report.build import build_report
+from spark_rollups.report.delivery import OwnerRule, ReportSettings
 from spark_rollups.report.facts.forecasts import ExpectedLevel
 from spark_rollups.report.figures import Fan, Figure
 from spark_rollups.report.formatting import clean
-from spark_rollups.report.main import main
+from spark_rollups.report.main import build_report, main
 from spark_rollups.report.model import Column, Report, Row, Table
 from spark_rollups.report.render import figure_html, html_report
-from spark_rollups.report.settings import OwnerRule, ReportSettings
 from spark_rollups.rollup.tables.reader import open_rollups
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202egnp.exe\x00"

@@ -28,7 +28,6 @@ from support.rollups.report_month import (
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.build import build_report
 from spark_rollups.report.facts.assets import Subject
 from spark_rollups.report.findings.finding import (
     BY_CODE,
@@ -37,6 +36,7 @@ from spark_rollups.report.findings.finding import (
     Severity,
     make_finding,
 )
+from spark_rollups.report.main import build_report
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}
