@@ -12,14 +12,12 @@ import secrets
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.fs as pafs  # type: ignore[import-untyped]
 
 from archive.tables.object_store import canonical, open_object_store
-
-TEMPORARY: Final = ".tmp-"
 
 
 class RollupError(Exception):
@@ -94,7 +92,9 @@ class Root:
                 with self._upload(self.at(path)) as sink:
                     sink.write(whole.getvalue())
                 return
-            with _scratch(Path(self.at(path))) as sink:
+            final = Path(self.at(path))
+            final.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(final) as sink:
                 yield sink
 
     def delete(self, path: str) -> None:
@@ -135,13 +135,12 @@ def root_at(text: str) -> Root:
 
 
 @contextlib.contextmanager
-def _scratch(final: Path) -> Iterator[Any]:
-    """Writes a temporary file, syncs it, and renames it.
+def written_whole(final: Path) -> Iterator[Any]:
+    """Writes a temporary file, syncs it, and renames it: readers see all of it or nothing.
 
-    The temporary name is unique: Spark may run a task twice at the same time.
+    Its suffix is another: collectors of text files read all *.prom.
     """
-    final.parent.mkdir(parents=True, exist_ok=True)
-    scratch = final.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{final.name}")
+    scratch = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
     try:
         with scratch.open("wb") as sink:
             yield sink

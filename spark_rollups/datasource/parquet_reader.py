@@ -1,4 +1,4 @@
-"""Reads Parquet files of the archive in batches of row groups."""
+"""Reads Parquet files of the archive in batches, and selects row groups by metric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from archive.tables.schema import FORMAT_VERSION, META_FORMAT
@@ -44,23 +43,19 @@ def row_batches(file: Any, columns: Sequence[str], groups: Sequence[int]) -> Ite
 
 
 def groups_with(metadata: Any, metrics: Collection[str] | None) -> list[int]:
-    """The row groups that may have these metrics; None selects all."""
-    return [
-        group
-        for group in range(metadata.num_row_groups)
-        if metrics is None or _may_hold(metric_range(metadata, group), metrics)
-    ]
+    """The row groups that may have these metrics: rows are sorted by them. None selects all."""
+    every = range(metadata.num_row_groups)
+    if metrics is None:
+        return list(every)
+    place = metadata.schema.names.index("metric")
+    return [group for group in every if _may_have(metadata.row_group(group).column(place), metrics)]
 
 
-def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
-    return span is None or any(span[0] <= metric <= span[1] for metric in metrics)
-
-
-def metric_range(metadata: Any, group: int) -> tuple[str, str] | None:
-    """The first and the last metric of a row group; None without statistics."""
-    column = metadata.row_group(group).column(metadata.schema.names.index("metric"))
-    found = column.statistics if column.is_stats_set else None
-    return None if found is None or not found.has_min_max else (str(found.min), str(found.max))
+def _may_have(column: Any, metrics: Collection[str]) -> bool:
+    known = column.statistics
+    if known is None or not known.has_min_max:
+        return True
+    return any(known.min <= metric <= known.max for metric in metrics)
 
 
 def _batches(metadata: Any, groups: Sequence[int]) -> Iterator[list[int]]:
@@ -69,7 +64,7 @@ def _batches(metadata: Any, groups: Sequence[int]) -> Iterator[list[int]]:
     for group in groups:
         held.append(group)
         rows += metadata.row_group(group).num_rows
-        samples += samples_of(metadata, group)
+        samples += _samples_in(metadata.row_group(group))
         if rows >= _BATCH_ROWS or samples >= _BATCH_SAMPLES:
             yield held
             held, rows, samples = [], 0, 0
@@ -77,17 +72,6 @@ def _batches(metadata: Any, groups: Sequence[int]) -> Iterator[list[int]]:
         yield held
 
 
-def samples_of(metadata: Any, group: int) -> int:
-    """The number of samples in a row group; 0 for the hourly table."""
-    row_group = metadata.row_group(group)
-    for index in range(row_group.num_columns):
-        column = row_group.column(index)
-        if column.path_in_schema == _SAMPLES_COLUMN:
-            return int(column.num_values)
-    return 0
-
-
-def one_array(table: Any, name: str) -> Any:
-    """A column as one array."""
-    column = table.column(name)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _samples_in(row_group: Any) -> int:
+    columns = map(row_group.column, range(row_group.num_columns))
+    return sum(each.num_values for each in columns if each.path_in_schema == _SAMPLES_COLUMN)

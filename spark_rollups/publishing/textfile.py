@@ -5,16 +5,14 @@ The text is valid in the OpenMetrics and in the Prometheus format: gauges withou
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from exporter.metric import Metric
-from spark_rollups.filesystem import RollupError
+from spark_rollups.filesystem import RollupError, written_whole
 from spark_rollups.publishing.gauges import Gauge
 
 END: Final = "# EOF\n"
@@ -31,18 +29,11 @@ def text_of(gauges: Iterable[Gauge]) -> bytes:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Atomic. The temporary file has another suffix: collectors read all *.prom."""
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with scratch.open("wb") as sink:
+        with written_whole(path) as sink:
             sink.write(text)
-            sink.flush()
-            os.fsync(sink.fileno())
-        scratch.chmod(_READABLE_BY_ALL)  # the collector is mostly another user
-        scratch.rename(path)
+            os.fchmod(sink.fileno(), _READABLE_BY_ALL)  # the collector is mostly another user
     except OSError as error:
-        with contextlib.suppress(OSError):
-            scratch.unlink(missing_ok=True)
         raise RollupError(f"cannot write {path}: {error.strerror}") from error
 
 

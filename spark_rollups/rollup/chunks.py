@@ -9,7 +9,6 @@ import numpy as np
 
 from archive.tables.chunk_statistics import Floats, Int64s
 from archive.tables.schema import milliseconds
-from spark_rollups.datasource.parquet_reader import one_array
 
 VALUE_COLUMNS: Final = ("series", "hour", "scale", "iv", "fv")
 TIME_COLUMNS: Final = (*VALUE_COLUMNS, "ts", "stale")
@@ -41,9 +40,8 @@ def chunks_of(table: Any) -> Chunks:
     """From a table with VALUE_COLUMNS."""
     whole, whole_counts = _lists(table, "iv")
     plain, plain_counts = _lists(table, "fv")
-    series = one_array(table, "series").to_numpy()
-    hour = milliseconds(one_array(table, "hour"))
-    scale = one_array(table, "scale").fill_null(0).to_numpy()
+    series, scale = table.column("series").to_numpy(), table.column("scale").fill_null(0).to_numpy()
+    hour = milliseconds(table.column("hour").combine_chunks())
     values = _whole_values(whole, whole_counts, scale)
     if len(plain):
         values = _mixed(values, whole_counts, plain, plain_counts)
@@ -52,7 +50,7 @@ def chunks_of(table: Any) -> Chunks:
 
 def _lists(table: Any, name: str) -> tuple[Any, Int64s]:
     """The items of a column of lists, and the length of each list; 0 for null."""
-    lists = one_array(table, name)
+    lists = table.column(name).combine_chunks()
     offsets = lists.offsets.to_numpy()
     items = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
     return items.to_numpy(), np.diff(offsets).astype(np.int64)

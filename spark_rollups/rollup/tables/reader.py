@@ -12,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from spark_rollups.datasource.parquet_reader import groups_with
 from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.delta_notes import (
     TableFile,
@@ -128,10 +129,7 @@ class Rollups:
     ) -> pa.Table:
         """The partition column is in the log, not in the file."""
         stored = [name for name in wanted.names if name != partition]
-        with (
-            self.root.named_errors("read", file.path),
-            self.root.files.open_input_file(self.root.at(file.path)) as opened,
-        ):
+        with self.root.open(file.path) as opened:
             found = _rows_of(opened, stored, metrics)
         if partition in wanted.names:
             day = pa.scalar(date.fromisoformat(file.partition), pa.date32())
@@ -147,33 +145,14 @@ def _rows_of(opened: Any, columns: Sequence[str], metrics: Collection[str] | Non
         return file.read(columns=read)
     wanted = pa.array(list(metrics), pa.string())
     kept = []
-    for batch in file.iter_batches(
-        _BATCH_ROWS, _row_groups(file, metrics), read, use_threads=False
-    ):
+    groups = groups_with(file.metadata, metrics)
+    for batch in file.iter_batches(_BATCH_ROWS, groups, read, use_threads=False):
         codes = batch.column("metric")
         rows = batch.filter(pc.is_in(codes.dictionary, wanted).take(codes.indices))
         if rows.num_rows:
             kept.append(rows)
     schema = kept[0].schema if kept else file.schema_arrow
     return pa.Table.from_batches(kept, schema).select(list(columns))
-
-
-def _row_groups(file: Any, metrics: Collection[str]) -> list[int]:
-    """Those that may have one of the metrics: rows are sorted by metric."""
-    first = file.metadata.row_group(0) if file.num_row_groups else None
-    place = (
-        next(n for n in range(first.num_columns) if first.column(n).path_in_schema == "metric")
-        if first
-        else 0
-    )
-    found = []
-    for number in range(file.num_row_groups):
-        known = file.metadata.row_group(number).column(place).statistics
-        if known is None or not known.has_min_max or any(
-            known.min <= metric <= known.max for metric in metrics
-        ):  # fmt: skip
-            found.append(number)
-    return found
 
 
 def _encoded(field: Any) -> Any:
