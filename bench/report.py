@@ -26,7 +26,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from exporter import catalog as c
 from exporter.metric import Kind, Metric
-from spark_rollups.report.facts import monthly_facts as read
+from spark_rollups.report.facts.columns import KINDS
 from spark_rollups.report.month import Month
 from spark_rollups.rollup.tables.delta_notes import note_text
 from spark_rollups.rollup.tables.schemas import (
@@ -106,10 +106,10 @@ def generate(folder: Path, consumers: int, months: int = 2) -> None:
 def _daily(consumers: int, streams: int, number: int, day: date) -> Iterator[Any]:
     of_consumers, of_streams = _consumers(consumers, streams), _streams(streams)
     faults = np.arange(consumers) % _FAULTS
-    for metric in (*read.CONSUMER_METRICS, *_UNREAD):
+    for metric in (*_metrics("consumers"), *_UNREAD):
         yield _rows(metric, of_consumers, day, *_consumer_levels(metric, faults, number))
     yield _rows(c.CONSUMER_INFO, of_consumers, day, np.ones(consumers), 0.0)
-    for metric in read.STREAM_METRICS:
+    for metric in _metrics("streams"):
         yield _rows(metric, of_streams, day, *_stream_levels(metric, streams, number))
     info = {"discard": "new", "retention": "limits", "storage": "file", "owner_team": "payments"}
     yield _rows(c.STREAM_INFO, of_streams, day, np.ones(streams), 0.0, info)
@@ -117,11 +117,15 @@ def _daily(consumers: int, streams: int, number: int, day: date) -> Iterator[Any
         placed = _Assets({**of_streams.columns, "server": _repeated(server, streams)})
         yield _rows(c.STREAM_REPLICA_LAG, placed, day, np.zeros(streams), 0.0)
     servers = _Assets({"system": _repeated("prod", 3), "server": pa.array(["n1", "n2", "n3"])})
-    for metric in read.SERVER_METRICS:
+    for metric in _metrics("servers"):
         level = {c.SERVER_STORAGE_MAX_BYTES: 9e13, c.SERVER_STORAGE_USED_BYTES: 3e13,
                  c.SERVER_UP: 1.0, c.SERVER_START_TIMESTAMP_SECONDS: 1.7e9}.get(metric, 0.0)  # fmt: skip
         yield _rows(metric, servers, day, np.full(3, level), 0.0)
     yield _rows(c.UP, _Assets({"system": _repeated("prod", 1)}), day, np.ones(1), 0.0)
+
+
+def _metrics(kind: str) -> list[Metric]:
+    return [metric for metric in KINDS[kind].metrics if isinstance(metric, Metric)]
 
 
 def _consumer_levels(metric: Metric, faults: Any, number: int) -> tuple[Any, Any]:

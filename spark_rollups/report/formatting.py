@@ -10,7 +10,7 @@ from enum import Enum, IntEnum
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, meta
 
 Value = str | float | int | date | None  # of a cell
 
@@ -249,6 +249,11 @@ def sentences(chapter: str, **values: Any) -> tuple[str, ...]:
 @cache
 def template(text: str) -> Template:
     return _environment().from_string(text)
+
+
+def variables(text: str) -> set[str]:
+    """The values that a template needs."""
+    return meta.find_undeclared_variables(_environment().parse(text))
 
 
 @cache

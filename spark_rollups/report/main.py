@@ -12,23 +12,17 @@ from alerts import thresholds
 from alerts import thresholds as t
 from alerts.quantity import Threshold, ThresholdError
 from spark_rollups.filesystem import RollupError
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import actions_of, with_dates_and_owners
-from spark_rollups.report.chapters import capacity, data_quality, servers, summary
-from spark_rollups.report.chapters.consumers import (
-    abandoned_chapter,
-    configuration_chapter,
-    consumers_chapter,
-    sizing_chapter,
-)
+from spark_rollups.report.chapters import assets, capacity, data_quality, summary
 from spark_rollups.report.command_line import parser
 from spark_rollups.report.delivery import DeliveryError, ReportSettings, prepared, read_settings
 from spark_rollups.report.facts.assets import Source
-from spark_rollups.report.facts.consumers import consumer_month, current_state, sizing_of
+from spark_rollups.report.facts.consumers import current_state
 from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
 from spark_rollups.report.facts.forecasts import checked_forecasts, year_of
-from spark_rollups.report.facts.monthly_facts import read_facts
+from spark_rollups.report.facts.monthly_facts import read_facts, request_gaps
 from spark_rollups.report.facts.owners import owned_assets, owners_of
-from spark_rollups.report.facts.polls import request_gaps, restart_days
 from spark_rollups.report.facts.stores import scenarios_of, stores_of
 from spark_rollups.report.findings import rules
 from spark_rollups.report.findings.capacity import capacity_findings
@@ -58,11 +52,14 @@ def build_report(
     settings = settings or ReportSettings()
     facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
-    consumers, sizing = consumer_month(facts, progress), sizing_of(facts)
+    # Read now, so that the progress shows it.
+    progress(f"reading states of {fmt.plural(len(facts.consumers.now), 'consumer')}")
+    for what in ("states", "conditions", "lag_seconds_usual"):
+        progress(f"reading {what}")
+        _ = facts.consumers[what]
     at_end = current_state(facts)
     progress("reading events")
-    started = restart_days(facts)
-    events, checks = events_of(facts, started), failing_checks(facts)
+    events, checks = events_of(facts), failing_checks(facts)
     rejections, gaps = rejections_of(facts), request_gaps(facts)
     progress("reading the year")
     year = year_of(source, month)
@@ -70,9 +67,9 @@ def build_report(
     findings = by_urgency(
         [
             *capacity_findings(facts, stores),
-            *rules.consumer_findings(facts, consumers, at_end, sizing, stores),
+            *rules.consumer_findings(facts, at_end, stores),
             *rules.server_findings(facts),
-            *rules.publishing_findings(facts, rejections),
+            *rules.stream_findings(facts, rejections),
             *rules.change_findings(facts, events),
             *rules.configuration_findings(facts, checks, owners),
             *rules.data_findings(facts, gaps),
@@ -81,7 +78,7 @@ def build_report(
     actions = actions_of(facts, findings, at_end, owners, stores, made.date())
     findings = with_dates_and_owners(findings, actions, owners, facts.as_of)
     progress("writing chapters")
-    front = summary.front_page(facts, consumers, findings, actions)
+    front = summary.front_page(facts, findings, actions)
     all_owners = owned_assets(facts, owners)
     chapters = (
         summary.owners_chapter(facts, all_owners, actions),
@@ -89,16 +86,16 @@ def build_report(
         summary.months_chapter(facts, front),
         capacity.year_chapter(facts, year),
         capacity.capacity_chapter(facts),
-        servers.streams_chapter(facts),
-        consumers_chapter(facts, consumers),
-        servers.servers_chapter(facts, started),
-        servers.clocks_chapter(facts),
-        servers.publishing_chapter(facts, rejections),
-        abandoned_chapter(facts),
-        configuration_chapter(facts, checks),
-        sizing_chapter(facts, sizing),
+        assets.streams_chapter(facts),
+        assets.consumers_chapter(facts),
+        assets.servers_chapter(facts),
+        assets.clocks_chapter(facts),
+        assets.publishing_chapter(facts, rejections),
+        assets.abandoned_chapter(facts),
+        assets.configuration_chapter(facts, checks),
+        assets.sizing_chapter(facts),
         summary.changes_chapter(facts, events),
-        data_quality.quality_chapter(facts, consumers, gaps),
+        data_quality.quality_chapter(facts, gaps),
         data_quality.method_chapter(
             facts, checked_forecasts(source, facts.forecasts_before, facts.days)
         ),

@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.forecasting.forecast_group import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
@@ -31,13 +29,6 @@ from spark_rollups.report.model import Chapter, Row
 _FAN_LIMIT = 6  # figures of single limits
 _RANGE_LIMIT = 8  # rows of the figure on the first page
 _HORIZON_DAYS = 90
-_LEVEL_METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        c.STREAM_BYTES, c.STREAM_MESSAGES, c.SERVER_STORAGE_USED_BYTES,
-        c.SERVER_MEMORY_USED_BYTES, c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_MEMORY_USED_BYTES,
-    )
-}  # fmt: skip
 _OUTLOOKS = {"act": "certain", "reached": "full now", "watch": "possible"}
 
 
@@ -117,7 +108,7 @@ def _path(facts: Facts, each: Forecast) -> str:
 
 def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Figure | None:
     """The soonest first; limits that are full by design come last."""
-    drawn = [each for each in forecasts if each.ahead and each.metric in _LEVEL_METRICS]
+    drawn = [each for each in forecasts if each.ahead]
     drawn.sort(key=lambda each: discards_old(facts, each))
     fans = tuple(filter(None, (_fan(facts, each) for each in drawn[:_FAN_LIMIT])))
     caption = (
@@ -128,17 +119,14 @@ def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Figure | None:
 
 
 def _fan(facts: Facts, each: Forecast) -> Fan | None:
-    pair = {"stream": facts.streams, "server": facts.servers, "account": facts.accounts}[
-        each.subject
-    ]
+    pair, column = facts.pair(f"{each.subject}s"), f"{each.limit_name.split()[0]}_by_day"
     index = pair.now.position(tuple(getattr(each, name, "") for name in pair.now.labels))
     if index is None:
         return None
-    metric = _LEVEL_METRICS[each.metric]
     days = tuple(
         (day, level)
         for month in (pair.before, pair.now)
-        for day, level in zip(month.days, month.daily(metric, "last")[index].tolist(), strict=True)
+        for day, level in zip(month.days, month[column][index].tolist(), strict=True)
         if not math.isnan(level)
     )
     when = each.likely or each.earliest

@@ -9,11 +9,10 @@ from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.chapters.tables import chapter, table
 from spark_rollups.report.facts.assets import known, total
-from spark_rollups.report.facts.consumers import ConsumerMonth
 from spark_rollups.report.facts.forecasts import CheckedForecast, Forecast
-from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.polls import (
+from spark_rollups.report.facts.monthly_facts import (
     HOURS,
+    Facts,
     RequestGap,
     covered_hours,
     hours_by_system,
@@ -29,7 +28,7 @@ from spark_rollups.report.model import Chapter, Row
 _GAP_SHARE = 0.01  # of the time
 
 
-def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
+def unknowns(facts: Facts) -> list[tuple[str, str]]:
     """What is unknown and why: chapter and sentence."""
     found = [("all", sentence) for sentence in _missing_time(facts)]
     if facts.forecasts_as_of is None:
@@ -46,7 +45,7 @@ def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
         ("servers", "Servers, their storage, clocks and restarts: the account source does not see them.",
          servers.has(c.SERVER_UP)),
         ("consumers", "Time of consumers in each state: no verdict was recorded.",
-         bool(month.verdicts.any())),
+         bool(facts.consumers["verdicts"].any())),
         ("publishing", "Publishes that were not stored: publish accounting was off, or the source does not "
          "see them.", streams.has(c.STREAM_PUBLISHES_UNSTORED)),
         ("publishing", "Rejections by code, and the exact number of duplicates: the publish-ack tap was off.",
@@ -87,19 +86,19 @@ def _missing_time(facts: Facts) -> list[str]:
     return found
 
 
-def quality_chapter(facts: Facts, month: ConsumerMonth, gaps: Sequence[RequestGap]) -> Chapter:
+def quality_chapter(facts: Facts, gaps: Sequence[RequestGap]) -> Chapter:
     requests = [
         Row((gap.system, gap.request, f"skipped: {gap.reason}" if gap.reason else "failed", gap.share))
         for gap in gaps
     ]  # fmt: skip
-    unknown = [Row(each) for each in unknowns(facts, month)]
-    systems = facts.systems.now
+    unknown = [Row(each) for each in unknowns(facts)]
+    systems = facts.systems
     return chapter(
         facts, "data-quality",
         [table(facts, "unknown", unknown), table(facts, "requests", requests)], [_strip(facts)],
         whole=facts.month.last.day, hours=covered_hours(facts),
-        dropped=total(systems.increase(c.SERIES_DROPPED)),
-        missed=total(systems.increase(c.PUBLISH_ACK_TAP_DROPPED)),
+        dropped=total(systems["dropped"]),
+        missed=total(systems["tap_dropped"]),
     )  # fmt: skip
 
 

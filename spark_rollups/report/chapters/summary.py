@@ -3,65 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.actions import Action
 from spark_rollups.report.chapters.capacity import full_figure
 from spark_rollups.report.chapters.data_quality import unknowns
-from spark_rollups.report.chapters.tables import chapter, table
-from spark_rollups.report.facts.assets import Assets, Subject, highest, subject_of, total
-from spark_rollups.report.facts.consumers import ConsumerMonth, redelivered, share_not_well
+from spark_rollups.report.chapters.tables import chapter, definitions, table
+from spark_rollups.report.facts.assets import Assets, Mask, Subject, highest, subject_of, total
+from spark_rollups.report.facts.columns import share_not_well
 from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.forecasts import Forecast, Trend
-from spark_rollups.report.facts.monthly_facts import Facts, Pair
+from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner
-from spark_rollups.report.facts.stores import discards_old, filling, stream_growth
+from spark_rollups.report.facts.stores import discards_old, filling
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.formatting import Kind, Level, Measured
 from spark_rollups.report.model import Chapter, Comparison, FrontPage, Report, Row, Table
 from spark_rollups.report.month import ReportError
 
-_AT_END, _PER_DAY, _OVER = "at the end", "per day", "over the month"
-_WORST, _OVER_BOTH = "worst, consumers of both months", "consumers of both months"
 _LIKE_COVERAGE = 0.9  # a month with fewer days may have missed its worst value
-_BAD_TRENDS = {
-    metric.name
-    for metric in (
-        c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
-        c.CONSUMER_EXHAUSTED_MESSAGES, c.STREAM_EPHEMERAL_CONSUMERS,
-    )
-}  # fmt: skip
 _MOVED = 0.05  # least change in a month, as a share of the level
 _KINDS = {"_bytes": Kind.BYTES, "_seconds": Kind.SECONDS, "_ratio": Kind.SHARE}
-# The name of a trend, and the least level to show it.
-_TRENDS: dict[str, tuple[str, float]] = {
-    metric.name: (name, least)
-    for metric, name, least in (
-        (c.CONSUMER_NUM_PENDING, "messages pending", 100.0),
-        (c.CONSUMER_NUM_ACK_PENDING, "messages unacknowledged", 100.0),
-        (c.CONSUMER_LAG_SECONDS, "lag", 60.0),
-        (c.CONSUMER_REDELIVERY_RATIO, "share of redeliveries", 0.01),
-        (c.CONSUMER_EXHAUSTED_MESSAGES, "abandoned messages", 1.0),
-        (c.STREAM_DEDUPE_WINDOW_MESSAGES, "ids in the duplicate window", 10_000.0),
-        (c.STREAM_CONSUMERS, "consumers", 1.0),
-        (c.STREAM_EPHEMERAL_CONSUMERS, "ephemeral consumers", 1.0),
-        (c.ACCOUNT_STREAMS, "streams", 1.0),
-        (c.ACCOUNT_CONSUMERS, "consumers", 1.0),
-        (c.SERVER_HA_ASSETS, "HA assets", 1.0),
-        (c.SERVER_STREAM_LEADERS, "streams led", 1.0),
-        (c.SERVER_CONSUMER_LEADERS, "consumers led", 1.0),
-        (c.SERVER_PROCESS_MEMORY_BYTES, "memory of the process", float(64 << 20)),
-    )
-}
+_PER_DAY, _WORST = "per day", "worst, consumers of both months"
+# How a comparison is made: its basis, and that without data of the month before.
+_BASES = {
+    "end": ("at the end",), "most": ("at the end",), "sum": (_PER_DAY,), "ratio": ("over the month",),
+    "seen": ("over the month",), "worst": (_WORST, "worst"),
+    "not well": ("consumers of both months", "over the month"),
+}  # fmt: skip
 # Frequent events: summed up in one table instead of listed by day.
 _FREQUENT = ("elections", "messages purged")
 _LEVELS = dict.fromkeys(("went back", "lost its quorum"), Level.CRITICAL) | dict.fromkeys(
@@ -69,58 +45,32 @@ _LEVELS = dict.fromkeys(("went back", "lost its quorum"), Level.CRITICAL) | dict
 )
 
 
-def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
+def comparisons(facts: Facts) -> list[Comparison]:
     """Health is compared over consumers that both months have: then the base is the same."""
-    streams, consumers, servers = facts.streams, facts.consumers, facts.servers
-    both, worst, over_both = consumers.now.seen & consumers.before.seen, _WORST, _OVER_BOTH
-    if not facts.days_before:
-        both, worst, over_both = consumers.now.seen, "worst", _OVER
-    states = (month.verdicts[both], month.verdicts_before[both])
-    lags = (month.lag[both], month.lag_before[both])
+    found = []
+    for key, each in definitions()["months"]["compared"].items():
+        pair, how, basis = facts.pair(each["of"]), each["how"], _BASES[each["how"]]
+        both = pair.now.seen & pair.before.seen if facts.days_before else pair.now.seen
+        now, before = (_number(month, how, each, both) for month in (pair.now, pair.before))
+        text, kind = basis[0] if facts.days_before else basis[-1], Kind(each.get("kind", "count"))
+        found.append(Comparison(key, each["title"], kind, now, before, each.get("bad"), text))
+    return found
 
-    def compared(
-        key: str, title: str, kind: Kind, value: Callable[[Assets], float | None], pair: Pair,
-        bad: bool | None = None, basis: str = _AT_END,
-    ) -> Comparison:  # fmt: skip
-        return Comparison(key, title, kind, value(pair.now), value(pair.before), bad, basis)
 
-    def at_end(metric: Metric) -> Callable[[Assets], float | None]:
-        return lambda assets: total(assets.at_end(metric))
-
-    def most(metric: Metric) -> Callable[[Assets], float | None]:
-        return lambda assets: highest(assets.at_end(metric))
-
-    def per_day(key: str, title: str, pair: Pair, metric: Metric, bad: bool | None) -> Comparison:
-        """Sums are divided by the days with data, which differ between months."""
-
-        def value(assets: Assets) -> float | None:
-            whole = total(assets.increase(metric))
-            return None if whole is None else whole / len(assets.days)
-
-        return compared(key, title, Kind.COUNT, value, pair, bad, _PER_DAY)
-
-    def seen(assets: Assets) -> float | None:
-        return float(assets.seen.sum()) or None
-
-    return [
-        compared("bytes", "Size of streams", Kind.BYTES, at_end(c.STREAM_BYTES), streams),
-        per_day("stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
-        per_day("deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
-        compared("redelivery", "Redeliveries", Kind.SHARE, redelivered, consumers, True, _OVER),
-        per_day("lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
-        compared("abandoned", "Abandoned messages in streams", Kind.COUNT,
-                 at_end(c.CONSUMER_EXHAUSTED_MESSAGES), consumers, True),
-        Comparison("not_well", "Time of consumers not well", Kind.SHARE,
-                   share_not_well(states[0]), share_not_well(states[1]), True, over_both),
-        Comparison("lag", "Worst lag", Kind.SECONDS, highest(lags[0]), highest(lags[1]), True, worst),
-        per_day("unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
-        compared("storage", "Storage used on servers", Kind.BYTES,
-                 at_end(c.SERVER_STORAGE_USED_BYTES), servers),
-        compared("ha_assets", "HA assets on the server with most", Kind.COUNT,
-                 most(c.SERVER_HA_ASSETS), servers),
-        compared("streams", "Streams", Kind.COUNT, seen, streams, None, _OVER),
-        compared("consumers", "Consumers", Kind.COUNT, seen, consumers, None, _OVER),
-    ]  # fmt: skip
+def _number(month: Assets, how: str, of: Mapping[str, str], both: Mask) -> float | None:
+    if how == "seen":
+        return float(month.seen.sum()) or None
+    values = month[of["column"]]
+    if how == "not well":
+        return share_not_well(values[both])
+    if how in ("worst", "most"):
+        return highest(values[both] if how == "worst" else values)
+    whole = total(values)
+    if how == "end" or whole is None:
+        return whole
+    # Sums are divided by the days with data, which differ between months.
+    by = len(month.days) if how == "sum" else total(month[of["by"]])
+    return whole / by if by else None
 
 
 def sentence_of(each: Comparison) -> str:
@@ -154,9 +104,9 @@ def months_chapter(facts: Facts, front: FrontPage) -> Chapter:
         each for each in facts.trends if each.direction in ("growing", "falling") and _matters(each)
     ]
     moving.sort(key=lambda each: (not _is_bad(each), -_weight(each), each.name, each.metric))
-    known = facts.forecasts_as_of is not None
-    unknown = {"empty": "Unknown: there are no trends for this month."}
-    texts: dict[str, Any] = {} if known else unknown
+    texts: dict[str, Any] = {}
+    if facts.forecasts_as_of is None:
+        texts = {"empty": "Unknown: there are no trends for this month."}
     trends = table(facts, "trends", [_trend_row(each) for each in moving], **texts)
     return chapter(facts, "months", [table(facts, "months", rows), trends])
 
@@ -167,12 +117,16 @@ def _measured(value: float | None, kind: Kind) -> float | None:
 
 
 def _matters(each: Trend) -> bool:
-    least = _TRENDS.get(each.metric, ("", 1.0))[1]
-    return (each.level or 0.0) >= least and _weight(each) >= _MOVED
+    return (each.level or 0.0) >= _texts(each).get("least", 1.0) and _weight(each) >= _MOVED
+
+
+def _texts(each: Trend) -> dict[str, Any]:
+    found = definitions()["trends"]["metrics"].get(each.metric.removeprefix("streamgauge_"), {})
+    return {"name": each.metric, **found}
 
 
 def _is_bad(each: Trend) -> bool:
-    return each.metric in _BAD_TRENDS and each.direction == "growing"
+    return each.direction == "growing" and "bad" in _texts(each)
 
 
 def _weight(each: Trend) -> float:
@@ -186,9 +140,10 @@ def _trend_row(each: Trend) -> Row:
     numbers = (
         _measured(number, kind) for number in (each.level, each.per_day, each.low, each.high)
     )
-    name = _TRENDS.get(each.metric, (each.metric, 0.0))[0]
     level = Level.WARNING if _is_bad(each) else Level.NORMAL
-    return Row((*each.name, name, each.direction, *numbers, float(each.days)), level)
+    return Row(
+        (*each.name, _texts(each)["name"], each.direction, *numbers, float(each.days)), level
+    )
 
 
 def changes_chapter(facts: Facts, events: Sequence[Event]) -> Chapter:
@@ -224,10 +179,8 @@ def _sums(events: Sequence[Event]) -> list[Row]:
 _UNKNOWN_SHOWN, _WORSE_SHOWN, _LIMITS_SHOWN = 3, 2, 3
 
 
-def front_page(
-    facts: Facts, month: ConsumerMonth, findings: Sequence[Finding], actions: Sequence[Action]
-) -> FrontPage:
-    numbers = comparisons(facts, month)
+def front_page(facts: Facts, findings: Sequence[Finding], actions: Sequence[Action]) -> FrontPage:
+    numbers = comparisons(facts)
     slower = [each.summary for each in findings if each.code == "CON-LAG-WORSE"][:_WORSE_SHOWN]
     # One thing is never better and worse: consumers that got slower decide about lag.
     judged = [each for each in numbers if not (each.key == "lag" and slower)]
@@ -235,12 +188,12 @@ def front_page(
     return FrontPage(
         headline=headline,
         level=level,
-        sentences=_sentences(facts, month, actions),
+        sentences=_sentences(facts, actions),
         full=full_figure(facts),
         comparisons=tuple(numbers),
         worse=(*(sentence_of(each) for each in judged if each.level is Level.WARNING), *slower),
         better=tuple(sentence_of(each) for each in judged if is_better(facts, each)),
-        unknown=tuple(sentence for _, sentence in unknowns(facts, month)[:_UNKNOWN_SHOWN]),
+        unknown=tuple(sentence for _, sentence in unknowns(facts)[:_UNKNOWN_SHOWN]),
     )
 
 
@@ -264,8 +217,9 @@ def _headline(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
     return level, " ".join(lines)
 
 
-def _sentences(facts: Facts, month: ConsumerMonth, actions: Sequence[Action]) -> tuple[str, ...]:
-    now, (growth, growth_before) = facts.streams.now, map(total, stream_growth(facts))
+def _sentences(facts: Facts, actions: Sequence[Action]) -> tuple[str, ...]:
+    growth, growth_before = (total(facts.streams[name]) for name in ("growth", "growth_before"))
+    lost = facts.consumers["lost"]
     earlier = {each.key: each for each in facts.forecasts_before}
     limits = [
         (each, _moved(each, earlier.get(each.key)))
@@ -278,10 +232,10 @@ def _sentences(facts: Facts, month: ConsumerMonth, actions: Sequence[Action]) ->
         if any(finding.advice and not finding.advice.fits for finding in each.findings)
     )
     return fmt.sentences(
-        "front", facts=facts, lost=total(month.lost), losers=(month.lost > 0).sum(),
-        limits=limits, size=total(now.at_end(c.STREAM_BYTES)), growth=growth,
+        "front", facts=facts, lost=total(lost), losers=(lost > 0).sum(),
+        limits=limits, size=total(facts.streams["bytes"]), growth=growth,
         growth_before=growth_before if facts.days_before else None, tight=list(dict.fromkeys(tight)),
-        worst=_worst_lag(facts, month),
+        worst=_worst_lag(facts),
     )  # fmt: skip
 
 
@@ -306,13 +260,14 @@ def _moved(each: Forecast, before: Forecast | None) -> str:
     return f"; a month ago it was {fmt.day(before.likely)}, {moved}"
 
 
-def _worst_lag(facts: Facts, month: ConsumerMonth) -> dict[str, Any] | None:
-    if not np.nan_to_num(month.lag).any():
+def _worst_lag(facts: Facts) -> dict[str, Any] | None:
+    lags = facts.consumers["lag_seconds"]
+    if not np.nan_to_num(lags).any():
         return None
-    index = int(np.nanargmax(month.lag))
+    index = int(np.nanargmax(lags))
     _, _, stream, consumer = facts.consumers.now.names[index]
-    lag, day = float(month.lag[index]), month.lag_day[index]
-    return {"lag": lag, "day": day, "stream": stream, "consumer": consumer}
+    day = facts.consumers["lag_day"][index]
+    return {"lag": float(lags[index]), "day": day, "stream": stream, "consumer": consumer}
 
 
 _NONE = "no owner set"
@@ -333,8 +288,8 @@ def _rows(facts: Facts, owners: Mapping[Subject, Owner], actions: Sequence[Actio
     for subject, owner in owners.items():
         if owner.name or subject.stream:
             counts[owner.name][_kind(subject)] += 1
-    now, growth = facts.streams.now, np.nan_to_num(stream_growth(facts)[0])
-    size = now.at_end(c.STREAM_BYTES)
+    now, growth = facts.streams.now, np.nan_to_num(facts.streams["growth"])
+    size = facts.streams["bytes"]
     for index in np.flatnonzero(~np.isnan(size)).tolist():
         owner = owners.get(subject_of(now, index), Owner())
         counts[owner.name]["bytes"] += float(size[index])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from exporter.metric import Metric
-from spark_rollups.report.facts.assets import Assets, Floats, Mask, known
+from spark_rollups.report.facts.assets import Floats, Mask, known
+from spark_rollups.report.facts.columns import KINDS
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figures import Figure
 from spark_rollups.report.formatting import Kind, Level, Value, sentences
@@ -45,8 +45,9 @@ def table(
     facts: Facts, key: str, rows: Sequence[Row], more: Iterable[Column] = (), **changes: Any
 ) -> Table:
     """`more` columns follow those of tables.toml; `changes` are other texts than there."""
-    defined = _definitions()[key]
-    titles = {label: label.capitalize() for label in defined.get("identity", ())}
+    defined = definitions()[key]
+    labels = KINDS[defined["of"]].labels if "of" in defined else defined.get("identity", ())
+    titles = {label: label.capitalize() for label in labels}
     if "identity_title" in defined:
         titles[defined["identity"][-1]] = defined["identity_title"]
     identity = tuple(Column(label, title) for label, title in titles.items())
@@ -65,35 +66,34 @@ def table(
 
 
 def asset_table(
-    facts: Facts, key: str, assets: Assets, mask: Mask, sort: Sequence[str] = (),
-    levels: Sequence[Level] | None = None, days: tuple[Metric, str] | None = None,
-    more: Sequence[tuple[Column, Cells]] = (), **columns: Cells,
+    facts: Facts, key: str, mask: Mask | None = None, levels: Sequence[Level] | None = None,
+    more: Sequence[tuple[Column, Cells]] = (), empty: str = "",
 ) -> Table:  # fmt: skip
-    """One row per asset of the mask, its name first. Sorted by these columns, largest first."""
-    order = np.flatnonzero(mask)
-    if sort:
-        keys = [np.asarray(columns[name])[order] for name in reversed(sort)]
-        order = order[np.lexsort([np.where(np.isnan(each), np.inf, -each) for each in keys])]
-    names = list(_definitions()[key]["columns"])
-    wanted = [columns[name] for name in names if name not in assets.labels]
+    """One row per asset of the mask (else per asset seen), sorted as tables.toml says; the name is first."""
+    defined = definitions()[key]
+    pair = facts.pair(defined["of"])
+    order = np.flatnonzero(pair.now.seen if mask is None else mask)
+    keys = [np.asarray(pair[name])[order] for name in reversed(defined["sort"])]
+    order = order[np.lexsort([np.where(np.isnan(each), np.inf, -each) for each in keys])]
+    wanted = [pair[name] for name in defined["columns"] if name not in pair.now.labels]
     wanted += [cells for _, cells in more]
     values = zip(*(_cells(each, order) for each in wanted), strict=True)
-    by_day = None if days is None else assets.daily(*days)
+    by_day = pair[defined["days"]["of"]] if "days" in defined else None
     rows = [
         Row(
-            (*assets.names[index], *own),
+            (*pair.now.names[index], *own),
             Level.NORMAL if levels is None else levels[index],
             () if by_day is None or place >= _SPARKLINES else _days(facts, by_day[index]),
         )
         for place, (index, own) in enumerate(zip(order.tolist(), values, strict=True))
     ]
-    return table(facts, key, rows, [column for column, _ in more])
+    changes = {"empty": empty} if empty else {}
+    return table(facts, key, rows, [column for column, _ in more], **changes)
 
 
 def _cells(column: Cells, order: Any) -> list[Value]:
-    if isinstance(column, np.ndarray):
-        return [None if value != value else value for value in column[order].tolist()]
-    return [column[index] for index in order.tolist()]
+    cells = column[order].tolist() if isinstance(column, np.ndarray) else [column[n] for n in order]
+    return [None if value != value else value for value in cells]
 
 
 def _days(facts: Facts, levels: Floats) -> tuple[float | None, ...]:
@@ -120,6 +120,6 @@ def _column(
 
 
 @cache
-def _definitions() -> dict[str, Any]:
+def definitions() -> dict[str, Any]:
     text = files(__package__).joinpath("tables.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

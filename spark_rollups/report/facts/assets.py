@@ -6,7 +6,7 @@ NaN means unknown. The arrays of both months have the same order, so they can be
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -21,12 +21,6 @@ Floats = NDArray[np.float64]
 Indexes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Name = tuple[str, ...]  # the labels of an asset, in the order of its subject
-
-SYSTEM = ("system",)
-ACCOUNT = ("system", "account")
-STREAM = ("system", "account", "stream")
-CONSUMER = ("system", "account", "stream", "consumer")
-SERVER = ("system", "server")
 
 # The newest day may be a minute old and lack the slow requests.
 _STILL_SEEN = 1  # day
@@ -59,7 +53,14 @@ class Assets:
     _numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)  # by metric and asset
     _by_day: Mapping[tuple[str, str], NDArray[np.float64]] = field(repr=False)  # by asset and day
 
-    _ends: dict[str, Floats] = field(default_factory=dict, repr=False)  # at the end, by metric
+    columns: dict[str, Callable[[Assets], Any]] = field(default_factory=dict, repr=False)
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)  # columns by name
+
+    def __getitem__(self, column: str) -> Any:
+        """A column of columns.toml or columns.py: an array or a list with one entry per asset."""
+        if column not in self._made:
+            self._made[column] = self.columns[column](self)
+        return self._made[column]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -106,18 +107,15 @@ class Assets:
         """A row per asset, a column per day with data; NaN where a day has no value."""
         return self._by_day[metric.name, column]
 
-    def at_end(self, metric: Metric) -> Floats:
+    def end(self, metric: Metric) -> Floats:
         """The last value of assets seen on the newest day or the day before; else NaN."""
-        if metric.name not in self._ends:
-            least = max(self.days, default=date.max).toordinal() - _STILL_SEEN
-            there = self._ordinals(metric, last=True) >= least
-            self._ends[metric.name] = np.where(there, self.last(metric), np.nan)
-        return self._ends[metric.name]
+        least = max(self.days, default=date.max).toordinal() - _STILL_SEEN
+        return np.where(self._ordinals(metric, last=True) >= least, self.last(metric), np.nan)
 
     def limit(self, limit: Metric, level: Metric) -> Floats:
         """The limit at the end of the month; NaN if its series ended before that of the level."""
         until, seen = (self._ordinals(metric, last=True) for metric in (limit, level))
-        return np.where((until > 0) & (until < seen), np.nan, self.at_end(limit))
+        return np.where((until > 0) & (until < seen), np.nan, self.end(limit))
 
     def mean(self, metric: Metric) -> Floats:
         return divided(self.sum(metric), self.count(metric))
@@ -145,28 +143,11 @@ class Assets:
         return {name: index for index, name in enumerate(self.names)}
 
 
-def increase_by(detailed: Assets, metric: Metric, assets: Assets) -> Floats:
-    """Sums the increases of assets that have labels more; NaN where none is known."""
-    result = np.full(len(assets), np.nan)
-    increases = detailed.increase(metric).tolist()
-    for name, increase in zip(detailed.names, increases, strict=True):
-        index = assets.position(name[: len(assets.labels)])
-        if index is not None and not math.isnan(increase):
-            result[index] = np.nan_to_num(result[index]) + increase
-    return result
-
-
 def divided(part: Floats, whole: Floats) -> Floats:
     """NaN where the whole is 0 or unknown."""
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio: Floats = np.where(whole > 0, part / whole, np.nan)
     return ratio
-
-
-def limit_of(limit: Floats, seen: Floats) -> Floats:
-    """Infinity where an asset was seen and has no limit."""
-    none: Floats = np.where(np.isnan(limit) & ~np.isnan(seen), np.inf, limit)
-    return none
 
 
 def total(values: Floats) -> float | None:

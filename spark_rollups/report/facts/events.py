@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
 
-from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import (
-    Assets,
-    Floats,
-    Name,
-    Subject,
-    divided,
-    subject_of,
-)
-from spark_rollups.report.facts.monthly_facts import STREAM_COUNTERS, STREAM_LIMITS, Facts, Pair
+from spark_rollups.report.facts.assets import Assets, Name, Subject, subject_of
+from spark_rollups.report.facts.monthly_facts import Facts, Pair
 
-_CONSUMER_COUNTERS = ((c.CONSUMER_RECREATED, "recreated or reset"),)
+# Counters whose days the report names, by column, and the event that an increase means.
+_STREAM_COUNTERS = {
+    "recreated": "recreated", "sequence_regressions": "went back", "restores": "restored",
+    "quorum_lost": "lost its quorum", "consumers_removed": "durable consumers removed",
+    "purged": "messages purged", "elections": "elections",
+}  # fmt: skip
+_CONSUMER_COUNTERS = {"recreated_by_day": "recreated or reset"}
+_STREAM_LIMITS: tuple[tuple[Metric, str], ...] = (
+    (c.STREAM_MAX_BYTES, "max_bytes"),
+    (c.STREAM_MAX_MESSAGES, "max_msgs"),
+    (c.STREAM_MAX_AGE_SECONDS, "max_age"),
+    (c.STREAM_REPLICAS, "replicas"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,10 @@ class Event:
     note: str = ""
 
 
-def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
+def events_of(facts: Facts) -> list[Event]:
     """Newest first."""
     found = [
-        *_rises(facts.streams.now, STREAM_COUNTERS),
+        *_rises(facts.streams.now, _STREAM_COUNTERS),
         *_rises(facts.consumers.now, _CONSUMER_COUNTERS),
         *_came_and_went(facts, facts.streams, c.STREAM_UP, "stream"),
         *_came_and_went(facts, facts.consumers, c.CONSUMER_UP, "consumer"),
@@ -47,15 +51,15 @@ def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
     ]
     found += [
         Event(day, "server restarted", subject_of(facts.servers.now, index))
-        for index, days in started.items()
+        for index, days in enumerate(facts.servers["restart_days"])
         for day in days
     ]
     return sorted(found, key=lambda each: (-each.day.toordinal(), each.what, each.subject.parts))
 
 
-def _rises(assets: Assets, counters: Iterable[tuple[Metric, str]]) -> Iterator[Event]:
-    for metric, what in counters:
-        rises = assets.daily(metric, "increase")
+def _rises(assets: Assets, counters: Mapping[str, str]) -> Iterator[Event]:
+    for column, what in counters.items():
+        rises = assets[column]
         for index, day in np.argwhere(rises > 0).tolist():
             yield Event(assets.days[day], what, subject_of(assets, index), float(rises[index, day]))
 
@@ -76,7 +80,7 @@ def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Itera
 
 def _limits_changed(facts: Facts) -> Iterator[Event]:
     now, before = facts.streams.now, facts.streams.before
-    for metric, name in STREAM_LIMITS:
+    for metric, name in _STREAM_LIMITS:
         old = before.last(metric)
         old = np.where(np.isnan(old), now.first(metric), old)
         new = now.last(metric)
@@ -111,7 +115,7 @@ def _versions_changed(facts: Facts) -> Iterator[Event]:
     lasts = zip(pair.before.day(c.SERVER_INFO, last=True), pair.before.names, strict=True)
     seen = sorted((last, name) for last, name in lasts if last is not None)
     known = {name[:2]: name[2] for _, name in seen}
-    there = ~np.isnan(pair.now.daily(c.SERVER_INFO, "last"))
+    there = ~np.isnan(pair.now["by_day"])
     for number, index in np.argwhere(there.T).tolist():
         server, version = pair.now.names[index][:2], pair.now.names[index][2]
         old = known.get(server)
@@ -202,25 +206,10 @@ class Rejections:
 def rejections_of(facts: Facts) -> list[Rejections]:
     """By stream and error code, largest number first."""
     found = facts.others["rejections"].now
-    numbers = found.increase(c.STREAM_PUBLISH_REJECTIONS).tolist()
+    numbers = found["number"].tolist()
     made = [
         Rejections(name[:-1], name[-1], number)
         for name, number in zip(found.names, numbers, strict=True)
         if number > 0
     ]
     return sorted(made, key=lambda each: (-each.number, each.name, each.code))
-
-
-def unstored_ratio(assets: Assets) -> Floats:
-    return divided(
-        assets.increase(c.STREAM_PUBLISHES_UNSTORED),
-        assets.increase(c.STREAM_PUBLISHES_RECEIVED),
-    )
-
-
-def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
-    """The largest memory of the message ids in the duplicate window, per replica, in bytes."""
-    memory: Floats = assets.highest(c.STREAM_DEDUPE_WINDOW_MESSAGES) * facts.threshold(
-        t.DEDUPE_ID_MEMORY
-    )
-    return memory

@@ -1,26 +1,19 @@
-"""The data of a month and the month before, read once."""
+"""The data of a month and the month before, read once; what of it is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
+
+import numpy as np
 
 from alerts.quantity import Threshold
 from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import (
-    ACCOUNT,
-    CONSUMER,
-    SERVER,
-    STREAM,
-    SYSTEM,
-    Assets,
-    Floats,
-    Name,
-    Source,
-)
+from spark_rollups.report.facts.assets import Assets, Name, Source
+from spark_rollups.report.facts.columns import KINDS, add_columns
 from spark_rollups.report.facts.forecasts import (
     Forecast,
     Trend,
@@ -28,101 +21,9 @@ from spark_rollups.report.facts.forecasts import (
     newest_snapshot,
     trends_of,
 )
-from spark_rollups.report.facts.reading import Kind, latest_labels, read_months
+from spark_rollups.report.facts.reading import latest_labels, read_months
 from spark_rollups.report.month import Month, Progress, ReportError, silent
 from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
-
-# Counters of streams whose days the report names, and the event that an increase means.
-STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
-    (c.STREAM_RECREATED, "recreated"),
-    (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
-    (c.STREAM_RESTORES, "restored"),
-    (c.STREAM_QUORUM_LOST, "lost its quorum"),
-    (c.STREAM_CONSUMERS_REMOVED, "durable consumers removed"),
-    (c.STREAM_PURGED_MESSAGES, "messages purged"),
-    (c.STREAM_LEADER_CHANGES, "elections"),
-)
-STREAM_LIMITS: tuple[tuple[Metric, str], ...] = (
-    (c.STREAM_MAX_BYTES, "max_bytes"),
-    (c.STREAM_MAX_MESSAGES, "max_msgs"),
-    (c.STREAM_MAX_AGE_SECONDS, "max_age"),
-    (c.STREAM_REPLICAS, "replicas"),
-)
-# The metrics that the report reads.
-CONSUMER_METRICS = (
-    c.CONSUMER_UP, c.CONSUMER_NUM_PENDING, c.CONSUMER_NUM_ACK_PENDING, c.CONSUMER_LAG_SECONDS,
-    c.CONSUMER_DELIVERIES, c.CONSUMER_REDELIVERIES, c.CONSUMER_REDELIVERY_EXACT,
-    c.CONSUMER_LOST_MESSAGES, c.CONSUMER_LOST_EXACT, c.CONSUMER_PURGED_MESSAGES,
-    c.CONSUMER_RETENTION_HEADROOM_RATIO, c.CONSUMER_RETENTION_HEADROOM_SECONDS,
-    c.CONSUMER_EXHAUSTED_MESSAGES, c.CONSUMER_EXHAUSTED, c.CONSUMER_NAKS,
-    c.CONSUMER_DEAD_LETTER_CAPTURED, c.CONSUMER_MAX_ACK_PENDING, c.CONSUMER_ACK_WAIT_SECONDS,
-    c.CONSUMER_MAX_DELIVER, c.CONSUMER_RECREATED, c.CONSUMER_LEADER_CHANGES, c.CONSUMER_VERDICT,
-)  # fmt: skip
-STREAM_METRICS = (
-    c.STREAM_UP, c.STREAM_BYTES, c.STREAM_MESSAGES, c.STREAM_MAX_BYTES, c.STREAM_MAX_MESSAGES,
-    c.STREAM_MAX_AGE_SECONDS, c.STREAM_REPLICAS, c.STREAM_STORED_MESSAGES, c.STREAM_CONSUMERS,
-    c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED, c.STREAM_DEDUPE_HITS,
-    c.STREAM_DEDUPE_EXACT, c.STREAM_DEDUPE_WINDOW_MESSAGES,
-    c.STREAM_DUPLICATE_WINDOW_SECONDS, c.STREAM_LOST_MESSAGES, c.STREAM_RECREATED,
-    c.STREAM_SEQUENCE_REGRESSIONS, c.STREAM_LEADER_CHANGES, c.STREAM_RESTORES,
-    c.STREAM_CONSUMERS_REMOVED, c.STREAM_PURGED_MESSAGES, c.STREAM_QUORUM_LOST,
-    c.STREAM_CONFIG_FINDINGS, c.STREAM_EPHEMERAL_CONSUMERS,
-)  # fmt: skip
-SERVER_METRICS = (
-    c.SERVER_UP, c.SERVER_HEALTHY, c.SERVER_CLOCK_OFFSET_SECONDS,
-    c.SERVER_CLOCK_UNCERTAINTY_SECONDS, c.SERVER_START_TIMESTAMP_SECONDS, c.SERVER_CPU_RATIO,
-    c.SERVER_PROCESS_MEMORY_BYTES, c.SERVER_SLOW_CONSUMERS, c.SERVER_STORAGE_USED_BYTES,
-    c.SERVER_STORAGE_RESERVED_BYTES, c.SERVER_STORAGE_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES,
-    c.SERVER_MEMORY_RESERVED_BYTES, c.SERVER_MEMORY_MAX_BYTES, c.SERVER_HA_ASSETS, c.SERVER_STREAM_LEADERS,
-    c.SERVER_API_REQUESTS, c.SERVER_API_ERRORS,
-)  # fmt: skip
-ACCOUNT_METRICS = (
-    c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_RESERVED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES,
-    c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_RESERVED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES,
-    c.ACCOUNT_STREAMS,
-    c.ACCOUNT_CONSUMERS,
-)  # fmt: skip
-SYSTEM_METRICS = (
-    c.UP, c.SNAPSHOT_AGE_SECONDS, c.SERIES_DROPPED, c.PUBLISH_ACK_TAP_ACTIVE,
-    c.PUBLISH_ACK_TAP_DROPPED, c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, c.META_SIZE,
-)  # fmt: skip
-
-
-_STREAM_LEVELS = ((c.STREAM_BYTES, "last"), (c.STREAM_MESSAGES, "last"))
-_SERVER_LEVELS = ((c.SERVER_STORAGE_USED_BYTES, "last"), (c.SERVER_MEMORY_USED_BYTES, "last"))
-_ACCOUNT_LEVELS = ((c.ACCOUNT_STORAGE_USED_BYTES, "last"), (c.ACCOUNT_MEMORY_USED_BYTES, "last"))
-_CHECK = ("check", "severity")
-ACK_BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
-KINDS = {
-    "consumers": Kind(
-        CONSUMER, CONSUMER_METRICS,
-        daily=((c.CONSUMER_LAG_SECONDS, "max"), (c.CONSUMER_LAG_SECONDS, "last"),
-               (c.CONSUMER_LOST_MESSAGES, "increase"), (c.CONSUMER_RECREATED, "increase")),
-    ),
-    "streams": Kind(
-        STREAM, STREAM_METRICS, history=_STREAM_LEVELS,
-        daily=(*_STREAM_LEVELS, *((metric, "increase") for metric, _ in STREAM_COUNTERS),
-               *((metric, "last") for metric, _ in STREAM_LIMITS)),
-    ),
-    "servers": Kind(
-        SERVER, SERVER_METRICS, history=_SERVER_LEVELS,
-        daily=(*_SERVER_LEVELS, (c.SERVER_UP, "count"),
-               *((c.SERVER_START_TIMESTAMP_SECONDS, column) for column in ("min", "max", "last"))),
-    ),
-    "accounts": Kind(
-        ACCOUNT, ACCOUNT_METRICS, ("tier",), daily=_ACCOUNT_LEVELS, history=_ACCOUNT_LEVELS
-    ),
-    "systems": Kind(SYSTEM, SYSTEM_METRICS, daily=((c.UP, "count"), (c.UP, "hours"))),
-    "replicas": Kind((*STREAM, "server"), (c.STREAM_REPLICA_LAG,)),
-    "checks": Kind(STREAM, (c.STREAM_CONFIG_FINDINGS,), _CHECK),
-    "consumer_checks": Kind(CONSUMER, (c.CONSUMER_CONFIG_FINDING,), _CHECK),
-    "rejections": Kind(STREAM, (c.STREAM_PUBLISH_REJECTIONS,), ("code",)),
-    "terms": Kind(CONSUMER, (c.CONSUMER_TERMS,), ("by",)),
-    "ack_times": Kind(CONSUMER, (ACK_BUCKET,), ("le",)),
-    "skipped": Kind(SYSTEM, (c.REQUEST_SKIPPED,), ("request", "reason")),
-    "requests": Kind(SYSTEM, (c.REQUEST_SUCCESS,), ("request",)),
-    "versions": Kind(SERVER, (c.SERVER_INFO,), ("version",), daily=((c.SERVER_INFO, "last"),)),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +32,11 @@ class Pair:
 
     now: Assets
     before: Assets
+
+    def __getitem__(self, column: str) -> Any:
+        """NAME_before is that of the month before."""
+        name = column.removesuffix("_before")
+        return (self.now if name == column else self.before)[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +79,9 @@ class Facts:
     def is_whole(self) -> bool:
         return self.as_of == self.month.last or self.is_over
 
-    @property
-    def server_storage(self) -> tuple[Floats, Floats]:
-        """Used and maximum of each server, at the end."""
-        now, used = self.servers.now, c.SERVER_STORAGE_USED_BYTES
-        return now.at_end(used), now.limit(c.SERVER_STORAGE_MAX_BYTES, used)
+    def pair(self, kind: str) -> Pair:
+        found: Pair = self.others[kind] if kind in self.others else getattr(self, kind)
+        return found
 
     def path(self, parts: Sequence[str]) -> str:
         """The parents of an asset, joined by slashes; omits the system if there is only one."""
@@ -224,7 +128,7 @@ def read_facts(
     as_of_before = newest_snapshot(source, month.before.last)
     if as_of_before is not None and as_of_before < month.before.first:
         as_of_before = None
-    return Facts(
+    facts = Facts(
         source=source,
         month=month,
         days=days,
@@ -244,6 +148,8 @@ def read_facts(
         stream_info=latest_labels(source, c.STREAM_INFO, streams.now, days),
         server_info=latest_labels(source, c.SERVER_INFO, servers.now, days),
     )
+    add_columns(facts)
+    return facts
 
 
 def _days_of(source: Source, month: Month) -> tuple[date, ...]:
@@ -255,3 +161,91 @@ def _days_of(source: Source, month: Month) -> tuple[date, ...]:
 def _available_days(source: Source) -> str:
     days = [day for day in source.days() if source.hours(day)]
     return f"they have {days[0]} to {days[-1]}" if days else "they are empty"
+
+
+# --- what is missing --------------------------------------------------------------------------------
+
+HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class RequestGap:
+    """A request that failed or was skipped for part of the time."""
+
+    system: str
+    request: str
+    reason: str  # why it was skipped; "" if it failed
+    share: float  # of the time
+
+
+@dataclass(frozen=True, slots=True)
+class MissingData:
+    """Days on which a system has no data, or lacks hours, while others have data."""
+
+    system: str
+    missing: tuple[date, ...]
+    partial: tuple[date, ...]
+
+
+def partial_days(facts: Facts) -> list[date]:
+    """Days that lack hours, without the newest one: it may not be over."""
+    hours = {day: facts.source.hours(day).bit_count() for day in facts.days[:-1]}
+    return [day for day, number in hours.items() if number < HOURS]
+
+
+def covered_hours(facts: Facts) -> int:
+    return sum(facts.source.hours(day).bit_count() for day in facts.days)
+
+
+def missing_data(facts: Facts) -> list[MissingData]:
+    """By system, since it was first seen. Excludes gaps that all systems share."""
+    shared, before = {*partial_days(facts), facts.as_of}, facts.systems.before
+    last_days = zip(before.names, before.day(c.UP, last=True), strict=True)
+    known = {name[0] for name, day in last_days if day is not None}
+    found = []
+    for name, hours in hours_by_system(facts):
+        since = facts.month.first if name in known else min(hours, default=date.max)
+        days = [day for day in facts.days if day >= since]
+        missing = tuple(day for day in days if day not in hours)
+        partial = tuple(day for day in days if 0 < hours.get(day, 0) < HOURS and day not in shared)
+        if missing or partial:
+            found.append(MissingData(name, missing, partial))
+    return found
+
+
+def hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
+    """Systems seen in the month, with the hours with polls of each day."""
+    systems = facts.systems.now
+    hours = systems["hours_by_day"]
+    return [
+        (name, {facts.days[n]: int(hours[index, n]) for n in np.flatnonzero(hours[index] >= 0)})
+        for index, (name,) in enumerate(systems.names)
+        if systems.seen[index]
+    ]
+
+
+def request_gaps(facts: Facts) -> list[RequestGap]:
+    """The longest first."""
+    systems = facts.systems.now
+    skipped, requests = facts.others["skipped"].now, facts.others["requests"].now
+    # The series exists, as 1, only while a request is skipped; divide by the polls of the system.
+    polls = dict(zip(systems.names, np.nan_to_num(systems["polls"]).tolist(), strict=True))
+    sums = np.nan_to_num(skipped["polls"]).tolist()
+    shares = np.nan_to_num(requests["share"]).tolist()
+    found = [
+        RequestGap(
+            system,
+            request,
+            reason,
+            min(sums[index] / polls[system,], 1.0) if polls.get((system,)) else 1.0,
+        )
+        for index, (system, request, reason) in enumerate(skipped.names)
+        if skipped.seen[index]
+    ]
+    found += [
+        RequestGap(system, request, "", 1 - shares[index])
+        for index, (system, request) in enumerate(requests.names)
+        if requests.seen[index]
+    ]
+    grave = [gap for gap in found if gap.share > 0]
+    return sorted(grave, key=lambda gap: (-gap.share, gap.system, gap.request))

@@ -8,7 +8,7 @@ single restore in a month would count as none: the first value of such a series 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
@@ -57,6 +57,7 @@ class Kind:
     extra: Name = ()  # labels that are stored in the map `labels`
     daily: Collection[tuple[Metric, str]] = ()  # columns kept for each day
     history: Collection[tuple[Metric, str]] = ()  # those of the month before
+    columns: Mapping[str, Callable[[Assets], Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -168,7 +169,7 @@ class _Fold:
             Assets(
                 labels, names, tuple(month.days), self.rows if month.days else {},
                 {name: month.numbers.pop(name)[:, order] for name in list(month.numbers)},
-                {key: month.by_day.pop(key)[:, order].T for key in list(month.by_day)},
+                {key: month.by_day.pop(key)[:, order].T for key in list(month.by_day)}, dict(self.kind.columns),
             )
             for month in self.months
         )  # fmt: skip

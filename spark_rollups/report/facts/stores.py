@@ -12,25 +12,17 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Assets, Floats, Name, Subject, subject_of
+from spark_rollups.report.facts.columns import tier_replicas
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 
 HORIZON_DAYS = 365  # later dates are not worth a number
 _PLACED_DAYS = 7  # a replica seen in this many last days is still there
 
-# Level, reserved and maximum, by the storage type of a stream.
-_SERVER = {
-    "file": (c.SERVER_STORAGE_USED_BYTES, c.SERVER_STORAGE_RESERVED_BYTES, c.SERVER_STORAGE_MAX_BYTES),
-    "memory": (c.SERVER_MEMORY_USED_BYTES, c.SERVER_MEMORY_RESERVED_BYTES, c.SERVER_MEMORY_MAX_BYTES),
-}  # fmt: skip
-_ACCOUNT = {
-    "file": (c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_RESERVED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES),
-    "memory": (c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_RESERVED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES),
-}  # fmt: skip
+_STORAGES = {"file": "storage", "memory": "memory"}  # in columns and limits, by that of a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,45 +137,36 @@ class Stores:
 
 def stores_of(facts: Facts) -> Stores:
     forecasts: dict[tuple[str, ...], Forecast] = {
-        (each.metric, each.system, each.account, each.server, each.tier): each
+        (each.limit_name, each.system, each.account, each.server): each
         for each in facts.forecasts
         if not each.stream
     }
     streams = facts.streams.now
-    replicas = zip(streams.names, streams.last(c.STREAM_REPLICAS).tolist(), strict=True)
+    replicas = zip(streams.names, streams["replicas"].tolist(), strict=True)
     return Stores(
-        tuple(_stores(facts.servers.now, _SERVER, forecasts)),
-        tuple(_stores(facts.accounts.now, _ACCOUNT, forecasts)),
+        tuple(_stores(facts.servers.now, forecasts)),
+        tuple(_stores(facts.accounts.now, forecasts)),
         _placed(facts),
         {name: int(number) for name, number in replicas if not math.isnan(number)},
         facts.stream_info,
     )
 
 
-def _stores(
-    assets: Assets,
-    metrics: Mapping[str, tuple[Metric, Metric, Metric]],
-    forecasts: Mapping[tuple[str, ...], Forecast],
-) -> list[Store]:
+def _stores(assets: Assets, forecasts: Mapping[tuple[str, ...], Forecast]) -> list[Store]:
     found, copies = [], tier_replicas(assets)
-    for storage, (level, reserved, limit) in metrics.items():
-        used, most = assets.at_end(level), assets.limit(limit, level)
-        held = np.nan_to_num(assets.at_end(reserved))
+    for storage, what in _STORAGES.items():
+        used, most = assets[f"{what}_bytes"], assets[f"{what}_limit"]
+        held = np.nan_to_num(assets[f"{what}_reserved_bytes"])
         for index in np.flatnonzero(~np.isnan(used) & (most > 0)).tolist():
             subject = subject_of(assets, index)
             tier = dict(zip(assets.labels, assets.names[index], strict=True)).get("tier", "")
-            key = (level.name, subject.system, subject.account, subject.server, tier)
+            limit_name = " ".join(filter(None, (what, tier)))
+            key = (limit_name, subject.system, subject.account, subject.server)
             size = float(used[index] / copies[index])
             growth = growth_of(size, forecasts.get(key), copies[index])
             held_here, limit_here = float(held[index]), float(most[index])
             found.append(Store(subject, storage, tier, size, held_here, limit_here, growth))
     return found
-
-
-def tier_replicas(assets: Assets) -> Floats:
-    """What is used in a tier of an account counts all replicas, its limit and what is reserved one."""
-    tiers = [name[-1][1:] if "tier" in assets.labels else "" for name in assets.names]
-    return np.array([float(tier) if tier.isdigit() else 1.0 for tier in tiers])
 
 
 def growth_of(level: float, forecast: Forecast | None, copies: float = 1.0) -> Growth:
@@ -243,13 +226,6 @@ def filling(facts: Facts) -> list[Forecast]:
         for each in most_urgent_first(facts.forecasts)
         if each.outlook in URGENT and not discards_old(facts, each)
     ]
-
-
-def stream_growth(facts: Facts) -> tuple[Floats, Floats]:
-    """Bytes by which each stream grew in this month and in the month before."""
-    now, before = facts.streams.now, facts.streams.before
-    metric = c.STREAM_BYTES
-    return now.at_end(metric) - now.first(metric), before.at_end(metric) - before.first(metric)
 
 
 _MORE_GROWTH = 1.5
@@ -322,7 +298,7 @@ def _levels(facts: Facts) -> dict[Name, Growth]:
     """The expected size of each stream, one replica."""
     now = facts.streams.now
     forecasts = {each.asset: each for each in facts.forecasts if each.limit_name == "bytes"}
-    sizes = now.at_end(c.STREAM_BYTES)
+    sizes = now["bytes"]
     return {
         now.names[index]: growth_of(float(sizes[index]), forecasts.get(now.names[index]))
         for index in np.flatnonzero(sizes > 0).tolist()

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from alerts import thresholds as t
-from exporter import catalog as c
-from exporter.metric import Metric
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts.assets import Assets, Name, Subject, divided
+from spark_rollups.report.facts.assets import Name, Subject
+from spark_rollups.report.facts.columns import tier_replicas
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.stores import (
@@ -28,7 +27,6 @@ from spark_rollups.report.facts.stores import (
     growth_of,
     is_near,
     most_urgent_first,
-    tier_replicas,
 )
 from spark_rollups.report.findings.finding import (
     Advice,
@@ -50,20 +48,11 @@ def capacity_findings(facts: Facts, stores: Stores) -> Iterator[Finding]:
         if each.fills and each.level is not None and each.limit is not None:
             yield from _of_forecast(facts, stores, each)
     yield from _unknown_dates(facts)
-    line = facts.threshold(t.SERVER_STORAGE_RATIO)
-    for used, limit, what in (
-        (c.SERVER_STORAGE_USED_BYTES, c.SERVER_STORAGE_MAX_BYTES, "file"),
-        (c.SERVER_MEMORY_USED_BYTES, c.SERVER_MEMORY_MAX_BYTES, "memory"),
-    ):
-        yield from _high(
-            "CAP-SERVER-STORAGE-HIGH", facts, facts.servers.now, used, limit, what, line
-        )
-    line = facts.threshold(t.ACCOUNT_HIGH_RATIO)
-    for used, limit, what in (
-        (c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES, "storage"),
-        (c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES, "memory"),
-    ):
-        yield from _high("CAP-ACCOUNT-HIGH", facts, facts.accounts.now, used, limit, what, line)
+    for storage in ("storage", "memory"):
+        what = "file" if storage == "storage" else storage
+        yield from _high("CAP-SERVER-STORAGE-HIGH", facts, "servers", storage, what)
+    for storage in ("storage", "memory"):
+        yield from _high("CAP-ACCOUNT-HIGH", facts, "accounts", storage, storage)
 
 
 def _of_forecast(facts: Facts, stores: Stores, each: Forecast) -> Iterator[Finding]:
@@ -107,17 +96,16 @@ def _unknown_dates(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _high(
-    code: str, facts: Facts, assets: Assets, level: Metric, most: Metric, what: str, line: float
-) -> Iterator[Finding]:
-    used, limit = assets.at_end(level) / tier_replicas(assets), assets.limit(most, level)
-    fill = divided(used, limit)
-    server = code.startswith("CAP-SERVER")
-    mask = fill > line if server else fill >= line
+def _high(code: str, facts: Facts, kind: str, storage: str, what: str) -> Iterator[Finding]:
+    pair, server = facts.pair(kind), kind == "servers"
+    fill, limit = pair[f"{storage}_fill"], pair[f"{storage}_limit"]
+    high = fill > facts.threshold(t.SERVER_STORAGE_RATIO)
+    if not server:
+        high = np.isfinite(fill) & (fill >= facts.threshold(t.ACCOUNT_HIGH_RATIO))
     critical = server | (fill >= facts.threshold(t.ACCOUNT_FULL_RATIO))
     return findings_of(
-        code, facts, assets, mask, weight=fill, used=used, limit=limit, fill=fill, what=what, storage=what,
-        severity=np.where(critical, Severity.CRITICAL, Severity.WARNING),
+        code, facts, kind, high, fill, used=pair[f"{storage}_bytes"] / tier_replicas(pair.now), limit=limit, fill=fill, what=what,
+        storage=what, severity=np.where(critical, Severity.CRITICAL, Severity.WARNING),
     )  # fmt: skip
 
 
@@ -271,7 +259,7 @@ def _shorter(facts: Facts, each: Forecast) -> tuple[int, str] | None:
     if wanted < _LEAST_AGE:
         return None
     now = facts.streams.now
-    messages = float(now.at_end(c.STREAM_MESSAGES)[now.positions[each.asset]])
+    messages = float(now["messages"][now.positions[each.asset]])
     removed = max(1 - wanted / kept, 0.0)
     text = "the shorter max_age removes"
     lost = f": {text} nothing now."
@@ -287,13 +275,8 @@ def _bytes_per_day(facts: Facts, stream: Name) -> float | None:
     index = now.position(stream)
     if index is None:
         return None
-    size, messages, stored, days = (
-        float(column[index])
-        for column in (
-            now.at_end(c.STREAM_BYTES), now.at_end(c.STREAM_MESSAGES),
-            now.increase(c.STREAM_STORED_MESSAGES), now.days_with_data(c.STREAM_STORED_MESSAGES),
-        )
-    )  # fmt: skip
+    columns = ("bytes", "messages", "stored", "stored_days")
+    size, messages, stored, days = (float(now[column][index]) for column in columns)
     known = size > 0 and messages > 0 and stored > 0 and days > 0
     return size / messages * stored / days if known else None
 
@@ -304,7 +287,7 @@ def age_advice(facts: Facts, stores: Stores, stream: Name, lag: float) -> Advice
     index = now.position(stream)
     if index is None or not lag > 0:
         return None
-    age = float(now.at_end(c.STREAM_MAX_AGE_SECONDS)[index])
+    age = float(now["age_end"][index])
     if not age > 0:
         return None
     hours = _whole_hours(max(lag, age) * _MORE)
@@ -332,9 +315,9 @@ def _holders_of_age(
     now, per_day = facts.streams.now, _bytes_per_day(facts, stream)
     if per_day is None:
         return []
-    limit = float(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)[index])
+    limit = float(now["reserved"][index])
     wanted = min(per_day * max_age / _DAY, limit if limit > 0 else math.inf)
-    added = max(wanted - float(now.at_end(c.STREAM_BYTES)[index]), 0.0)
+    added = max(wanted - float(now["bytes"][index]), 0.0)
     as_of = facts.forecasts_as_of or facts.as_of
     return _holders(stores, stream, as_of, added, Growth(((0, added),)))
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from spark_rollups.report.facts.assets import Assets, Mask, Subject, known, subject_of
+from spark_rollups.report.facts.assets import Mask, Subject, known, subject_of
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.formatting import Kind, Level, Value, template, text_of
+from spark_rollups.report.formatting import Kind, Level, Value, template, text_of, variables
 
 
 class Severity(StrEnum):
@@ -145,12 +145,26 @@ def make_finding(
 
 
 def findings_of(
-    code: str, facts: Facts, assets: Assets, mask: Mask, **columns: Any
+    code: str, facts: Facts, kind: str, mask: Mask, weight: Any, **own: Any
 ) -> Iterator[Finding]:
-    """One for each asset of the mask. A column is an array, a list or a function of the index."""
+    """One for each asset of the mask. Its texts name columns of this kind of asset; `own` has others.
+
+    A column is the name of one, an array, a list or a function of the index.
+    """
+    pair = facts.pair(kind)
+    columns = {name: pair[name] for name in _variables(code) if name not in own}
+    columns |= {**own, "weight": pair[weight] if isinstance(weight, str) else weight}
     for index in np.flatnonzero(mask).tolist():
-        own = {name: _value(column, index) for name, column in columns.items()}
-        yield make_finding(code, subject_of(assets, index), facts.as_of, **own)
+        values = {name: _value(column, index) for name, column in columns.items()}
+        yield make_finding(code, subject_of(pair.now, index), facts.as_of, **values)
+
+
+@cache
+def _variables(code: str) -> frozenset[str]:
+    """Of the texts of a code, without the names of the asset."""
+    texts = BY_CODE[code]
+    found = frozenset(variables(texts.summary)) | {value for _, value, _ in texts.evidence}
+    return found.union(*map(_fields, texts.commands)) - {"name", *Subject.__slots__}
 
 
 def _value(column: Any, index: int) -> Any:

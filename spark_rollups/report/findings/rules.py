@@ -1,23 +1,23 @@
 """Rules about assets, changes, configuration and data: what has a finding.
 
-A rule is a mask over the assets and the values of its texts in codes.toml."""
+A rule is a mask over the assets; its texts in codes.toml name the columns that they show."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
-from spark_rollups.report.facts import consumers, events, polls
+from spark_rollups.report.facts import monthly_facts as covered
 from spark_rollups.report.facts.assets import Floats, Subject, known, total
-from spark_rollups.report.facts.events import SEVERITIES, Event, FailingCheck
-from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.consumers import CurrentState
+from spark_rollups.report.facts.events import CODES, SEVERITIES, Event, FailingCheck, Rejections
+from spark_rollups.report.facts.monthly_facts import Facts, RequestGap
 from spark_rollups.report.facts.owners import Owners
 from spark_rollups.report.facts.stores import Stores
 from spark_rollups.report.findings.capacity import age_advice
@@ -37,127 +37,78 @@ _WORSE_LEAST = 600.0  # seconds; a shorter lag is no finding
 _CONDITIONS = 3  # in the evidence, the longest
 _EPHEMERAL = "_ephemeral"  # the aggregated row of ephemeral consumers has no configuration
 _UP_RATIO = 0.999  # 45 minutes per month
+_UNUSED_RATIO = 0.2  # a reservation used less than this is too large
+_LOOSE_FACTOR = 10  # a limit this many times above the peak protects from nothing
+_LOOSE_LEAST = 1000  # smaller limits do no harm
 # Conflicts of expected sequences; judged by their share, like the alert.
 _CONFLICTS = ("10071", "10070", "10164")
 _GIB = 1 << 30  # smaller reservations are no finding
 
 
-def consumer_findings(
-    facts: Facts, month: consumers.ConsumerMonth, at_end: consumers.CurrentState,
-    sizes: consumers.Sizing, stores: Stores,
-) -> Iterator[Finding]:  # fmt: skip
-    now = facts.consumers.now
-    found = partial(findings_of, facts=facts, assets=now)
-    longer = partial(_longer, facts, stores, month.lag)
-    yield from found(
-        "CON-MESSAGES-LOST", mask=month.lost > 0, weight=month.lost, advice=longer, lag=month.lag,
-        exact=now.lowest(c.CONSUMER_LOST_EXACT) >= 1, lost=month.lost, before=month.lost_before,
-    )  # fmt: skip
-    yield from _headroom(facts, month, longer)
-    yield from _abandoned(facts)
-    yield from _redelivery(facts, month, sizes)
-    yield from _not_well(facts, month, at_end)
-    worse = (month.lag >= _WORSE_FACTOR * month.lag_before) & (month.lag >= _WORSE_LEAST)
-    yield from found(
-        "CON-LAG-WORSE", mask=worse, weight=month.lag, lag=month.lag, before=month.lag_before,
-        day=month.lag_day,
-    )  # fmt: skip
-    yield from _ack_pending(facts, sizes)
-    yield from found(
-        "SIZE-ACK-WAIT-SHORT", mask=sizes.ack_share > facts.threshold(t.ACK_WAIT_RATIO),
-        weight=np.minimum(sizes.ack_share, 100.0), wait=sizes.ack_wait,
-        took=lambda index: _took(float(sizes.slow_ack[index])),
-        ack_wait=lambda index: _wait(sizes, index),
-    )  # fmt: skip
-    streams = facts.streams.now
-    first, last = (each(c.STREAM_EPHEMERAL_CONSUMERS) for each in (streams.first, streams.last))
-    yield from findings_of(
-        "CON-EPHEMERALS-GROW", facts, streams, last - first > facts.threshold(t.EPHEMERAL_GROWTH),
-        weight=last - first, first=first, last=last,
-    )  # fmt: skip
+def consumer_findings(facts: Facts, at_end: CurrentState, stores: Stores) -> Iterator[Finding]:
+    now, lost = facts.consumers, facts.consumers["lost"] > 0
 
+    def longer(index: int) -> Advice | None:
+        return age_advice(facts, stores, now.now.names[index][:3], float(now["lag_seconds"][index]))
 
-def _longer(facts: Facts, stores: Stores, lag: Floats, index: int) -> Advice | None:
-    return age_advice(facts, stores, facts.consumers.now.names[index][:3], float(lag[index]))
-
-
-def _headroom(
-    facts: Facts, month: consumers.ConsumerMonth, longer: Callable[[int], Advice | None]
-) -> Iterator[Finding]:
-    now = facts.consumers.now
-    seconds = now.lowest(c.CONSUMER_RETENTION_HEADROOM_SECONDS)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        by_age = seconds / (seconds + month.lag)  # max_age is headroom plus lag
-    least = np.fmin(now.lowest(c.CONSUMER_RETENTION_HEADROOM_RATIO), by_age)
+    yield from findings_of("CON-MESSAGES-LOST", facts, "consumers", lost, "lost", advice=longer)
     # A consumer that lost messages has a critical finding already.
-    near = (least < facts.threshold(t.RETENTION_HEADROOM_RATIO)) & ~(month.lost > 0)
+    near = (now["headroom_least"] < facts.threshold(t.RETENTION_HEADROOM_RATIO)) & ~lost
     yield from findings_of(
-        "CON-HEADROOM-LOW", facts, now, near, weight=1 - least, advice=longer, least=least,
-        lag=month.lag,
+        "CON-HEADROOM-LOW", facts, "consumers", near, 1 - now["headroom_least"], advice=longer
+    )
+    yield from findings_of(
+        "CON-MESSAGES-ABANDONED", facts, "consumers", now["abandoned"] > 0, "abandoned",
+        severity=np.where(now["lying"] > 0, Severity.WARNING, Severity.NOTE),
+    )  # fmt: skip
+    late = now["redelivery_cause"]
+    often = now["redelivery_ratio"] > facts.threshold(t.REDELIVERY_RATIO)
+    yield from findings_of(
+        "CON-REDELIVERY-HIGH", facts, "consumers",
+        often & (now["deliveries"] >= facts.threshold(t.DELIVERIES_LEAST)), "redelivery_ratio",
+        ack_wait=lambda index: _wait(facts, index) if late[index] == "acked too late" else None,
+    )  # fmt: skip
+    yield from _not_well(facts, at_end)
+    worst, before = now["lag_seconds"], now["lag_seconds_before"]
+    worse = (worst >= _WORSE_FACTOR * before) & (worst >= _WORSE_LEAST)
+    yield from findings_of("CON-LAG-WORSE", facts, "consumers", worse, "lag_seconds")
+    yield from _ack_pending(facts)
+    yield from findings_of(
+        "SIZE-ACK-WAIT-SHORT", facts, "consumers",
+        now["ack_share"] > facts.threshold(t.ACK_WAIT_RATIO), np.minimum(now["ack_share"], 100.0),
+        took=lambda index: _took(float(now["slow_ack"][index])),
+        ack_wait=lambda index: _wait(facts, index),
     )  # fmt: skip
 
 
-def _abandoned(facts: Facts) -> Iterator[Finding]:
-    now = facts.consumers.now
-    lying = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
-    exhausted = now.increase(c.CONSUMER_EXHAUSTED)
-    peak = now.highest(c.CONSUMER_EXHAUSTED_MESSAGES)
-    number = np.where(lying > 0, lying, np.where(exhausted > 0, exhausted, np.nan_to_num(peak)))
-    yield from findings_of(
-        "CON-MESSAGES-ABANDONED", facts, now, consumers.with_abandoned_messages(facts),
-        severity=np.where(lying > 0, Severity.WARNING, Severity.NOTE), weight=number,
-        number=number, lying=lying, exhausted=exhausted,
-        max_deliver=now.last(c.CONSUMER_MAX_DELIVER),
-        captured=now.last(c.CONSUMER_DEAD_LETTER_CAPTURED),
-    )  # fmt: skip
-
-
-def _redelivery(
-    facts: Facts, month: consumers.ConsumerMonth, sizes: consumers.Sizing
-) -> Iterator[Finding]:
-    often = month.redelivery > facts.threshold(t.REDELIVERY_RATIO)
-    causes = consumers.main_cause(month.causes)
-    yield from findings_of(
-        "CON-REDELIVERY-HIGH", facts, facts.consumers.now,
-        often & (month.deliveries >= facts.threshold(t.DELIVERIES_LEAST)),
-        weight=month.redelivery, ratio=month.redelivery, before=month.redelivery_before,
-        cause=causes, wasted=sizes.wasted, deliveries=month.deliveries,
-        ack_wait=lambda index: _wait(sizes, index) if causes[index] == "acked too late" else None,
-    )  # fmt: skip
-
-
-def _not_well(
-    facts: Facts, month: consumers.ConsumerMonth, at_end: consumers.CurrentState
-) -> Iterator[Finding]:
+def _not_well(facts: Facts, at_end: CurrentState) -> Iterator[Finding]:
     """For a large part of the month, or at its end; losses have a finding of their own."""
-    conditions: dict[int, list[Evidence]] = {}
-    for each in month.conditions:
+    conditions: dict[int, list[Evidence]] = defaultdict(list)
+    for each in facts.consumers["conditions"]:
         held = Evidence(each.condition, known(each.share), Kind.SHARE)
-        conditions.setdefault(each.consumer, []).append(held)
-    now_bad = at_end.needs_work & ~(month.lost > 0)
+        conditions[each.consumer].append(held)
+    now_bad, share = at_end.needs_work & ~(facts.consumers["lost"] > 0), facts.consumers["not_well"]
     yield from findings_of(
-        "CON-NOT-WELL", facts, facts.consumers.now, (month.not_well >= _NOT_WELL_SHARE) | now_bad,
-        weight=np.nan_to_num(month.not_well), share=month.not_well,
-        state=consumers.worst_state(month.verdicts), now=at_end.text,
-        before=consumers.not_well(month.verdicts_before),
+        "CON-NOT-WELL", facts, "consumers", (share >= _NOT_WELL_SHARE) | now_bad,
+        np.nan_to_num(share), now=at_end.text,
         more=lambda index: conditions.get(index, [])[:_CONDITIONS],
     )  # fmt: skip
 
 
-def _ack_pending(facts: Facts, sizes: consumers.Sizing) -> Iterator[Finding]:
-    now, peak, limit = facts.consumers.now, sizes.peak, sizes.limit
-    finite = np.isfinite(limit) & np.array([name[-1] != _EPHEMERAL for name in now.names], bool)
+def _ack_pending(facts: Facts) -> Iterator[Finding]:
+    now = facts.consumers
+    peak, limit = now["ack_pending_peak"], now["max_ack_pending"]
+    finite = np.isfinite(limit) & np.array([name[-1] != _EPHEMERAL for name in now.now.names], bool)
     high = finite & (limit >= facts.threshold(t.ACK_PENDING_WINDOW_LEAST))
     high &= peak >= facts.threshold(t.ACK_PENDING_RATIO) * limit
-    loose = finite & ~high & (limit > consumers.LOOSE_LEAST) & (peak > 0)
-    loose &= limit > consumers.LOOSE_FACTOR * peak
+    loose = finite & ~high & (limit > _LOOSE_LEAST) & (peak > 0) & (limit > _LOOSE_FACTOR * peak)
     yield from findings_of(
-        "SIZE-ACK-PENDING-HIGH", facts, now, high, weight=peak / limit, peak=peak, limit=limit,
+        "SIZE-ACK-PENDING-HIGH", facts, "consumers", high, peak / limit,
         max_pending=lambda index: math.ceil(2 * limit[index]),
     )  # fmt: skip
     yield from findings_of(
-        "SIZE-ACK-PENDING-LOOSE", facts, now, loose, peak=peak, limit=limit,
-        weight=lambda index: float(limit[index] / peak[index]),
+        "SIZE-ACK-PENDING-LOOSE", facts, "consumers", loose,
+        lambda index: float(limit[index] / peak[index]),
         max_pending=lambda index: max(math.ceil(2 * peak[index]), 100),
     )  # fmt: skip
 
@@ -166,61 +117,55 @@ def _took(slow: float) -> str:
     return "longer than the largest bucket" if math.isinf(slow) else fmt.span(slow)
 
 
-def _wait(sizes: consumers.Sizing, index: int) -> str | None:
+def _wait(facts: Facts, index: int) -> str | None:
     """Twice the slow acknowledgements; None without ack_wait."""
-    slow, wait = float(sizes.slow_ack[index]), float(sizes.ack_wait[index])
+    slow, wait = (float(facts.consumers[name][index]) for name in ("slow_ack", "ack_wait_seconds"))
     if math.isnan(wait):
         return None
     wanted = max(2 * slow, wait) if math.isfinite(slow) else 2 * wait
     return f"{math.ceil(wanted)}s"
 
 
-def publishing_findings(facts: Facts, rejections: Sequence[events.Rejections]) -> Iterator[Finding]:
-    now = facts.streams.now
+def stream_findings(facts: Facts, rejections: Sequence[Rejections]) -> Iterator[Finding]:
+    now = facts.streams
+    more = now["ephemerals"] - now["ephemerals_first"]
+    yield from findings_of(
+        "CON-EPHEMERALS-GROW", facts, "streams", more > facts.threshold(t.EPHEMERAL_GROWTH), more
+    )
     yield from _unstored(facts)
     yield from _rejected(facts, rejections)
-    memory = events.dedupe_memory(facts, now)
     yield from findings_of(
-        "PUB-DEDUPE-MEMORY", facts, now, memory > facts.threshold(t.DEDUPE_MEMORY), weight=memory,
-        memory=memory, ids=now.highest(c.STREAM_DEDUPE_WINDOW_MESSAGES),
-        window=now.last(c.STREAM_DUPLICATE_WINDOW_SECONDS),
+        "PUB-DEDUPE-MEMORY", facts, "streams", now["ids_memory"] > facts.threshold(t.DEDUPE_MEMORY),
+        "ids_memory",
     )  # fmt: skip
-    limit, used = consumers.reserved_unused(facts)
     fills = {each.asset for each in facts.forecasts if each.fills and each.limit_name == "bytes"}
-    growing = np.array([name in fills for name in now.names], bool)
-    unused, peak = limit * (1 - used), limit * used
+    growing = np.array([name in fills for name in now.now.names], bool)
+    unused, peak = now["unused_bytes"], now["bytes_peak"]
     yield from findings_of(
-        "SIZE-RESERVED-UNUSED", facts, now,
-        (used < consumers.UNUSED_RATIO) & (unused >= _GIB) & ~growing,
-        weight=limit - peak, limit=limit, peak=peak,
+        "SIZE-RESERVED-UNUSED", facts, "streams",
+        (now["used"] < _UNUSED_RATIO) & (unused >= _GIB) & ~growing, "unused_bytes",
         max_bytes=lambda index: max(math.ceil(2 * peak[index] / _GIB), 1) * _GIB,
     )  # fmt: skip
+    yield from findings_of("CHG-DATA-DAMAGED", facts, "streams", now["damaged"] > 0, "damaged")
 
 
 def _unstored(facts: Facts) -> Iterator[Finding]:
     """Duplicates counted by the publish-ack tap are harmless and no finding."""
-    now = facts.streams.now
-    ratio, unstored = events.unstored_ratio(now), now.increase(c.STREAM_PUBLISHES_UNSTORED)
-    hits, received = (
-        now.increase(c.STREAM_DEDUPE_HITS),
-        now.increase(c.STREAM_PUBLISHES_RECEIVED),
-    )
-    exact = now.lowest(c.STREAM_DEDUPE_EXACT) >= 1
-    unexplained = np.where(exact, np.maximum(unstored - np.nan_to_num(hits), 0.0), unstored)
-    line = facts.threshold(t.PUBLISH_UNSTORED_RATIO)
+    now, line = facts.streams, facts.threshold(t.PUBLISH_UNSTORED_RATIO)
+    exact, unstored = now["duplicates_exact"] >= 1, now["unstored"]
+    wrong = np.maximum(unstored - np.nan_to_num(now["duplicates"]), 0.0)
+    unexplained = np.where(exact, wrong, unstored)
     yield from findings_of(
-        "PUB-NOT-STORED", facts, now, (ratio > line) & (unexplained > line * received),
-        severity=np.where(exact, Severity.WARNING, Severity.NOTE), weight=ratio, ratio=ratio,
-        unstored=unstored, received=received, hits=hits, exact=exact,
-        counted=np.where(exact, "exact", "at most"),
+        "PUB-NOT-STORED", facts, "streams",
+        (now["unstored_ratio"] > line) & (unexplained > line * now["received"]), "unstored_ratio",
+        severity=np.where(exact, Severity.WARNING, Severity.NOTE),
     )  # fmt: skip
 
 
-def _rejected(facts: Facts, rejections: Sequence[events.Rejections]) -> Iterator[Finding]:
-    now, line = facts.streams.now, facts.threshold(t.PUBLISH_CONFLICT_RATIO)
-    stored = now.increase(c.STREAM_STORED_MESSAGES)
+def _rejected(facts: Facts, rejections: Sequence[Rejections]) -> Iterator[Finding]:
+    line, stored = facts.threshold(t.PUBLISH_CONFLICT_RATIO), facts.streams["stored"]
     for each in rejections:
-        index = now.position(each.name)
+        index = facts.streams.now.position(each.name)
         whole = each.number + (math.nan if index is None else float(stored[index]))
         share = each.number / whole if whole > 0 else math.nan
         minor = each.code in _CONFLICTS and not share > line
@@ -228,35 +173,25 @@ def _rejected(facts: Facts, rejections: Sequence[events.Rejections]) -> Iterator
             "PUB-REJECTED", Subject(*each.name), facts.as_of, weight=each.number,
             severity=Severity.NOTE if minor else Severity.WARNING, number=each.number,
             share=known(share), error_code=each.code,
-            meaning=events.CODES.get(each.code, "unknown code"),
+            meaning=CODES.get(each.code, "unknown code"),
         )  # fmt: skip
 
 
 def server_findings(facts: Facts) -> Iterator[Finding]:
-    now, before = facts.servers.now, facts.servers.before
-    found = partial(findings_of, facts=facts, assets=now)
-    up, errors = polls.response_ratio(facts), polls.api_error_ratio(facts)
-    last_days = now.day(c.SERVER_UP, last=True)
-    yield from found(
-        "SRV-NOT-RESPONDING", mask=up < _UP_RATIO, weight=1 - up, up=up,
+    now, up = facts.servers, facts.servers["up_ratio"]
+    last_days = now.now.day(c.SERVER_UP, last=True)
+    yield from findings_of(
+        "SRV-NOT-RESPONDING", facts, "servers", up < _UP_RATIO, 1 - up,
         severity=np.where(up < 0.99, Severity.WARNING, Severity.NOTE),
         gone=[day if day is not None and day < facts.as_of else None for day in last_days],
     )  # fmt: skip
-    yield from found(
-        "SRV-API-ERRORS", mask=errors > facts.threshold(t.API_ERROR_RATIO), weight=errors,
-        ratio=errors, errors=now.increase(c.SERVER_API_ERRORS),
-    )  # fmt: skip
-    cut = now.increase(c.SERVER_SLOW_CONSUMERS)
-    yield from found(
-        "SRV-CLIENTS-CUT", mask=cut > 0, weight=cut, cut=cut,
-        before=before.increase(c.SERVER_SLOW_CONSUMERS),
-    )  # fmt: skip
-    offset = polls.certain_offset(facts)
-    yield from found(
-        "CLK-OFFSET", mask=offset > facts.threshold(t.CLOCK_OFFSET), weight=offset, offset=offset,
-        lowest=now.lowest(c.SERVER_CLOCK_OFFSET_SECONDS),
-        highest=now.highest(c.SERVER_CLOCK_OFFSET_SECONDS),
-    )  # fmt: skip
+    lines: tuple[tuple[str, str, Floats | float], ...] = (
+        ("SRV-API-ERRORS", "api_error_ratio", facts.threshold(t.API_ERROR_RATIO)),
+        ("SRV-CLIENTS-CUT", "clients_cut", 0.0),
+        ("CLK-OFFSET", "certain_seconds", facts.threshold(t.CLOCK_OFFSET)),
+    )
+    for code, column, line in lines:
+        yield from findings_of(code, facts, "servers", now[column] > line, column)
 
 
 # The finding of each kind of event.
@@ -292,10 +227,6 @@ def change_findings(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
                     "CHG-LEADERS-MANY", subject, facts.as_of, weight=number, number=number,
                     day=worst.day,
                 )  # fmt: skip
-    lost = facts.streams.now.highest(c.STREAM_LOST_MESSAGES)
-    yield from findings_of(
-        "CHG-DATA-DAMAGED", facts, facts.streams.now, lost > 0, weight=lost, lost=lost
-    )
 
 
 def configuration_findings(
@@ -318,7 +249,7 @@ def configuration_findings(
         )  # fmt: skip
 
 
-def data_findings(facts: Facts, gaps: Sequence[polls.RequestGap]) -> Iterator[Finding]:
+def data_findings(facts: Facts, gaps: Sequence[RequestGap]) -> Iterator[Finding]:
     yield from _days_missing(facts)
     grave = [gap for gap in gaps if gap.share >= _LEAST_SHARE]
     if grave:
@@ -326,7 +257,7 @@ def data_findings(facts: Facts, gaps: Sequence[polls.RequestGap]) -> Iterator[Fi
         yield make_finding(
             "DATA-REQUESTS-FAILED", Subject(), facts.as_of, requests=len(grave), named=named
         )
-    dropped = total(facts.systems.now.increase(c.SERIES_DROPPED))
+    dropped = total(facts.systems["dropped"])
     if dropped:
         yield make_finding("DATA-SERIES-DROPPED", Subject(), facts.as_of, dropped=dropped)
     if not facts.systems.now.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS):
@@ -334,13 +265,13 @@ def data_findings(facts: Facts, gaps: Sequence[polls.RequestGap]) -> Iterator[Fi
 
 
 def _days_missing(facts: Facts) -> Iterator[Finding]:
-    lacking, apart = polls.partial_days(facts), polls.missing_data(facts)
+    lacking, apart = covered.partial_days(facts), covered.missing_data(facts)
     if not facts.missing and not lacking and not apart:
         return
     grave = facts.missing or any(each.missing for each in apart)
     yield make_finding(
         "DATA-DAYS-MISSING", Subject(), facts.as_of, weight=len(facts.missing),
         severity=Severity.WARNING if grave else Severity.NOTE, missing=len(facts.missing),
-        lacking=len(lacking), hours=polls.covered_hours(facts), days=facts.missing, partial=lacking,
+        lacking=len(lacking), hours=covered.covered_hours(facts), days=facts.missing, partial=lacking,
         apart=[(each.system, sorted((*each.missing, *each.partial))) for each in apart],
     )  # fmt: skip

@@ -197,7 +197,7 @@ def test_who_was_there_the_day_before_the_newest_still_counts() -> None:
     rollups.gauge(c.STREAM_BYTES, NOVEMBER[:-1], 5, **STREAM)
     rollups.gauge(c.STREAM_BYTES, NOVEMBER[:-2], 7, **GONE)
     now = facts_of(rollups).streams.now
-    np.testing.assert_array_equal(now.at_end(c.STREAM_BYTES), [np.nan, 5])
+    np.testing.assert_array_equal(now.end(c.STREAM_BYTES), [np.nan, 5])
     assert now.last(c.STREAM_BYTES).tolist() == [7, 5]
 
 

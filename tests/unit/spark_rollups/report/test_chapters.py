@@ -22,7 +22,7 @@ from support.rollups.report_month import (
 )
 
 from exporter import catalog as c
-from spark_rollups.report.facts.consumers import quantile
+from spark_rollups.report.facts.columns import quantile
 from spark_rollups.report.formatting import Kind, Level
 from spark_rollups.report.model import Chapter, Comparison, Report
 

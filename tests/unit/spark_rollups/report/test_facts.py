@@ -7,21 +7,29 @@ from typing import Any
 import numpy as np
 import pytest
 from support.rollups.literal_rollups import LiteralRollups, month_days
-from support.rollups.report_month import BOTH, CONSUMER, MONTH, NOVEMBER, OCTOBER, SERVER, STREAM
+from support.rollups.report_month import (
+    BOTH,
+    CONSUMER,
+    GIB,
+    MONTH,
+    NOVEMBER,
+    OCTOBER,
+    SERVER,
+    STREAM,
+    healthy,
+)  # fmt: skip
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import ACCOUNT, Assets, increase_by
-from spark_rollups.report.facts.assets import CONSUMER as CONSUMER_LABELS
-from spark_rollups.report.facts.assets import STREAM as STREAM_LABELS
+from spark_rollups.report.facts.assets import Assets
+from spark_rollups.report.facts.columns import KINDS, increase_by
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
-from spark_rollups.report.facts.polls import restart_days
 from spark_rollups.report.facts.reading import APPEARING, Kind, read_months
 from spark_rollups.report.month import Month, ReportError
 
 
 def streams(rollups: LiteralRollups, *metrics: c.Metric) -> tuple[Assets, Assets]:
-    return months(rollups, Kind(STREAM_LABELS, metrics), OCTOBER)
+    return months(rollups, Kind(KINDS["streams"].labels, metrics), OCTOBER)
 
 
 def months(rollups: LiteralRollups, kind: Kind, before: list[date]) -> tuple[Assets, Assets]:
@@ -82,7 +90,9 @@ def test_a_label_of_the_map_can_distinguish_assets() -> None:
     metric = c.ACCOUNT_STORAGE_USED_BYTES
     for tier, used in (("R1", 1), ("R3", 3)):
         rollups.gauge(metric, NOVEMBER, used, labels={"tier": tier}, account="A")
-    now, _ = months(rollups, Kind(ACCOUNT, [metric], ("tier",), [(metric, "last")]), [])
+    now, _ = months(
+        rollups, Kind(KINDS["accounts"].labels, [metric], ("tier",), [(metric, "last")]), []
+    )
     assert now.names == [("prod", "A", "R1"), ("prod", "A", "R3")]
     assert now.daily(metric, "last").tolist() == [[1.0] * 30, [3.0] * 30]
 
@@ -97,11 +107,23 @@ def test_a_day_without_a_value_is_unknown_in_the_days_of_an_asset() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER[1:], lambda day: day, **STREAM)
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 7, account="A", stream="whole")
-    kind = Kind(STREAM_LABELS, [c.STREAM_BYTES], daily=[(c.STREAM_BYTES, "last")])
+    kind = Kind(KINDS["streams"].labels, [c.STREAM_BYTES], daily=[(c.STREAM_BYTES, "last")])
     now, _ = months(rollups, kind, [])
     np.testing.assert_array_equal(
         now.daily(c.STREAM_BYTES, "last"), [[7.0] * 30, [np.nan, *range(29)]]
     )
+
+
+@pytest.mark.parametrize("kind", ["consumers", "streams", "servers", "accounts", "systems"])
+def test_every_column_has_a_value_for_each_asset_and_is_computed_once(kind: str) -> None:
+    rollups = healthy()
+    rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, BOTH, GIB, labels={"tier": ""}, account="APP")
+    pair = facts_of(rollups).pair(kind)
+    assert len(pair.now) == 1
+    for name in pair.now.columns:
+        if name not in ("states", "conditions"):
+            assert len(pair[name]) == 1, name
+        assert pair[name] is pair.now[name], name
 
 
 def test_every_day_is_read_once() -> None:
@@ -118,8 +140,8 @@ def test_every_day_is_read_once() -> None:
 
     rollups = Counted()
     rollups.gauge(c.UP, BOTH, 1)
-    kinds = {"streams": Kind(STREAM_LABELS, [c.STREAM_BYTES]),
-             "codes": Kind(STREAM_LABELS, [c.STREAM_PUBLISH_REJECTIONS], ("code",))}  # fmt: skip
+    kinds = {"streams": Kind(KINDS["streams"].labels, [c.STREAM_BYTES]),
+             "codes": Kind(KINDS["streams"].labels, [c.STREAM_PUBLISH_REJECTIONS], ("code",))}  # fmt: skip
     read_months(rollups, kinds, NOVEMBER, OCTOBER)
     assert sorted(read) == sorted(
         ("daily", day, labels) for day in BOTH for labels in (False, True)
@@ -203,10 +225,8 @@ def test_each_code_of_rejections_appears_by_itself() -> None:
         if row["metric"] == c.STREAM_PUBLISH_REJECTIONS.name:
             row["first"] = row["last"] = 4.0
     now, _ = streams(rollups, c.STREAM_UP)
-    by_code, _ = months(
-        rollups, Kind(STREAM_LABELS, [c.STREAM_PUBLISH_REJECTIONS], ("code",)), OCTOBER
-    )
-    assert increase_by(by_code, c.STREAM_PUBLISH_REJECTIONS, now).tolist() == [8]
+    by_code, _ = months(rollups, KINDS["rejections"], OCTOBER)
+    assert increase_by(by_code, now).tolist() == [8]
 
 
 def test_only_counters_of_events_appear() -> None:
@@ -276,18 +296,18 @@ def test_restarts_are_start_times_that_moved_and_wandering_ones_are_none() -> No
     starts = {**dict.fromkeys(BOTH, 1000.0), **dict.fromkeys(NOVEMBER[12:], 5000.0)}
     for number, day in enumerate(BOTH):
         rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, [day], starts[day] + number % 3, **SERVER)
-    assert restart_days(facts_of(rollups)) == {0: [NOVEMBER[12]]}
+    assert facts_of(rollups).servers["restart_days"] == [[NOVEMBER[12]]]
 
 
 def test_a_restart_between_two_months_belongs_to_the_later() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, OCTOBER, 1000, **SERVER)
     rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, NOVEMBER, 9000, **SERVER)
-    assert restart_days(facts_of(rollups)) == {0: [NOVEMBER[0]]}
+    assert facts_of(rollups).servers["restart_days"] == [[NOVEMBER[0]]]
 
 
 def test_the_labels_of_consumers_are_four() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **CONSUMER)
-    now, _ = months(rollups, Kind(CONSUMER_LABELS, [c.CONSUMER_UP]), [])
+    now, _ = months(rollups, Kind(KINDS["consumers"].labels, [c.CONSUMER_UP]), [])
     assert now.names == [("prod", "APP", "ORDERS", "billing")]

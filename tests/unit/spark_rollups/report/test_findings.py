@@ -306,7 +306,9 @@ def test_a_definition_is_whole(definition: Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    values = {"share": 0.1, "before": None, "state": "falling behind", "now": "stalled"}
+    values = {
+        "not_well": 0.1, "not_well_before": None, "worst_state": "falling behind", "now": "stalled",
+    }  # fmt: skip
     finding = make_finding("CON-NOT-WELL", subject, LAST, **values)
     assert "mostly: falling behind; at the end: stalled." in finding.summary
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
@@ -314,9 +316,9 @@ def test_names_are_quoted_for_the_shell() -> None:
 
 def test_a_command_without_its_values_is_omitted() -> None:
     values: dict[str, Any] = {
-        "ratio": 0.5,
-        "before": None,
-        "cause": "",
+        "redelivery_ratio": 0.5,
+        "redelivery_ratio_before": None,
+        "redelivery_cause": "",
         "wasted": 5.0,
         "deliveries": 10.0,
     }
