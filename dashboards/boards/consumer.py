@@ -7,7 +7,7 @@ from functools import partial
 
 from alerts import thresholds as t
 from dashboards.boards import consumer_configuration, consumer_details
-from dashboards.panels import conditions, event_annotations, variables
+from dashboards.panels import conditions, event_annotations, shared, variables
 from dashboards.panels.colours import (
     BAD,
     INFO,
@@ -49,7 +49,6 @@ VARIABLES = (
     variables.ONE_CONSUMER,
 )
 _q = variables.scope_of(*VARIABLES)
-_ROWS = 15  # in a state timeline
 _stat = partial(tile, legend=NAME)
 
 _HOW_TO_READ = """\
@@ -98,7 +97,7 @@ def board(limits: Limits) -> Board:
                     _how_to_read(),
                     _verdict(),
                     _verdict_over_time(),
-                    _conditions(),
+                    shared.held_conditions(_q, c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS, NAME),
                     *leading(_stats(limits), _LEADS),
                 ),
             ),
@@ -158,23 +157,6 @@ def _verdict_over_time() -> StateTimeline:
         mapping=STATE_MAPPING,
         width=9,
         height=9,
-    )
-
-
-def _conditions() -> StateTimeline:
-    start = c.CONSUMER_CONDITION_START_TIMESTAMP_SECONDS
-    return StateTimeline(
-        title="Conditions",
-        guide=Guide(
-            "Everything that was wrong with it in the shown time, each by itself.",
-            "A bar that reaches the right end: it holds now. Many short ones: it comes and goes.",
-            "The runbook of its alert says what to do; the rows below have the numbers.",
-        ),
-        queries=(Query(_q.lasted_longest(start, _ROWS), f"{{{{condition}}}} {NAME}"),),
-        mapping=ValueMapping((MappedValue(1, "holds", WARN),)),
-        no_value="none",
-        width=24,
-        height=5,
     )
 
 

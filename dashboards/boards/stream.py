@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dashboards.boards import stream_details
-from dashboards.panels import conditions, event_annotations, fullness, variables
+from dashboards.panels import conditions, event_annotations, fullness, shared, variables
 from dashboards.panels.colours import ANY, BAD, INFO, STATE_MAPPING, WARN, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
@@ -71,6 +71,7 @@ def board(limits: Limits) -> Board:
         variables=VARIABLES,
         rows=(
             Row("Now", leading(_stats(limits), _LEADS)),
+            Row("What is wrong with it?", (_conditions(),)),
             Row("Flow", _flow()),
             Row("Consumers", _consumers()),
             Row("What happened to it?", stream_details.events(_q)),
@@ -86,6 +87,11 @@ def board(limits: Limits) -> Board:
             event_annotations.firing_alerts(_q),
         ),
     )
+
+
+def _conditions() -> StateTimeline:
+    start = c.STREAM_CONDITION_START_TIMESTAMP_SECONDS
+    return shared.held_conditions(_q, start, "{{stream}}")
 
 
 # --- now ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from exporter.metric import Kind, Metric
 from streamgauge.promql.expression import Expression, Labels
 
 _FOLDED_HEIGHT = 6  # in a collapsed row
+_MOST_CONDITIONS = 15
 _COLOURS: Final = {Severity.CRIT: BAD, Severity.WARN: WARN, Severity.INFO: INFO}
 _NUMBERS: Final = {each: len(SEVERITIES) - each.rank for each in SEVERITIES}
 _SEVERITY: Final = ValueMapping(
@@ -31,6 +32,23 @@ def skipped_requests(q: Scope, guide: Guide, *, width: int = 8, height: int = 8)
         no_value="none seen",
         width=width,
         height=height,
+    )
+
+
+def held_conditions(q: Scope, start: Metric, name: str) -> StateTimeline:
+    """`name`: of the asset, in the legend."""
+    return StateTimeline(
+        title="Conditions",
+        guide=Guide(
+            "Everything that was wrong with it in the shown time, each by itself.",
+            "A bar that reaches the right end: it holds now. Many short ones: it comes and goes.",
+            "The runbook of its alert says what to do; the rows below have the numbers.",
+        ),
+        queries=(Query(q.lasted_longest(start, _MOST_CONDITIONS), f"{{{{condition}}}} {name}"),),
+        mapping=ValueMapping((MappedValue(1, "holds", WARN),)),
+        no_value="none",
+        width=24,
+        height=5,
     )
 
 

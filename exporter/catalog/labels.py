@@ -48,7 +48,7 @@ VERDICTS = (
 
 # The values of the label `condition`, the gravest first.
 STREAM_CONDITIONS = (
-    "no_leader", "full", "diverged", "replica_offline", "quorum_at_risk", "mirror_stale", "replica_lagging", "filling",
-    "back_pressure",
+    "no_leader", "full", "no_interest", "diverged", "replica_offline", "quorum_at_risk", "mirror_stale",
+    "replica_lagging", "filling", "unreachable_messages", "index_damaged", "back_pressure",
 )  # fmt: skip
 SERVER_CONDITIONS = ("down", "unhealthy", "storage_high", "clock_off")

@@ -24,9 +24,10 @@ STREAM_UP = _stream("stream_up",
 
 STREAM_CONDITION_START_TIMESTAMP_SECONDS = _stream("stream_condition_start_timestamp_seconds",
     "Time since when a condition of the stream holds, on the exporter's clock. Present only while "
-    "it holds. The label condition is no_leader, full (discard new, at its limit), diverged, "
-    "replica_offline (as the leader reports it, or its server does not respond), mirror_stale, "
-    "replica_lagging or filling (full within hours).",
+    "it holds. The label condition is no_leader, full (discard new, at its limit), no_interest "
+    "(publishes are acknowledged and not kept), diverged, replica_offline, quorum_at_risk, "
+    "mirror_stale, replica_lagging, filling (full within hours), unreachable_messages (of a work "
+    "queue), index_damaged or back_pressure.",
     labels=(*STREAM, "condition"), origin=_DERIVED)
 
 # --- contents -------------------------------------------------------------------------------------

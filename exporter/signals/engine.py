@@ -19,7 +19,12 @@ from exporter.signals.clock import clock_offsets, on_exporter_clock
 from exporter.signals.conditions.held import Held
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
 from exporter.signals.conditions.servers import judge_servers, servers_down
-from exporter.signals.conditions.streams import StreamConditions, StreamFacts, judge_streams
+from exporter.signals.conditions.streams import (
+    StreamConditions,
+    StreamFacts,
+    judge_streams,
+    unfinished_messages,
+)
 from exporter.signals.conditions.words import Unjudged
 from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.event_count import Events
@@ -103,6 +108,8 @@ class SignalState:
             return on_exporter_clock(state.row.last_time, state.row.leader, clocks)
 
         down = servers_down(self._server_conditions)
+        unfinished = unfinished_messages(snapshot.streams, snapshot.consumers)
+        origins = {(row.account, each.name) for row in snapshot.streams for each in row.origins}
 
         def facts(row: Stream) -> StreamFacts:
             return StreamFacts(
@@ -113,6 +120,9 @@ class SignalState:
                 on_exporter_clock(row.last_time, row.leader, clocks),
                 lambda origin: stored(row.account, origin),
                 self.limits,
+                published=on_exporter_clock(row.last_stored, row.leader, clocks),
+                is_origin=(row.account, row.name) in origins,
+                unfinished=unfinished.get((row.account, row.name)),
             )
 
         kept, found, unjudged = judge_streams(self._stream_conditions, snapshot.streams, facts)

@@ -171,6 +171,12 @@ def _of_stream(word: str, row: Stream) -> Iterator[str]:
         for server, messages in row.follower_messages:
             yield f"{server} holds {messages:,}"
         yield f"the leader holds {row.messages:,}"
+    elif word == "no_interest":
+        yield f"no consumer, {count(row.last_seq, 'message')} acknowledged"
+    elif word == "unreachable_messages":
+        yield f"{count(row.messages, 'message')}, none pending on its {count(row.consumers, 'consumer')}"
+    elif word == "index_damaged":
+        yield f"{count(row.subjects, 'subject')}, {count(row.messages, 'message')}"
     elif word == "damaged_store":
         yield f"{count(row.lost, 'message')} lost"
 

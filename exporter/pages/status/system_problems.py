@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from alerts import thresholds
+from exporter.audit.checks.interest_orphan import CHECK as INTEREST_ORPHAN
 from exporter.audit.checks.meta_offline import CHECK as META_OFFLINE
 from exporter.audit.facts.offline_peers import offline_servers
 from exporter.model import AccountUsage, Snapshot
@@ -15,6 +16,8 @@ from exporter.pages.status.unwell import UnwellRow
 from exporter.pages.status.wording import count, listed, percent
 from exporter.polling.state import SystemState
 from exporter.signals.conditions.servers import servers_down
+from exporter.signals.conditions.streams import NO_INTEREST
+from exporter.signals.results import Signals
 
 
 def system_rows(
@@ -32,7 +35,7 @@ def system_rows(
     if not state.is_stale(now) and state.snapshot is not None:
         down = set(servers_down(state.signals.server_conditions))
         found += _meta(make, state.snapshot, down)
-        covered = _covered_checks(state.snapshot, down)
+        covered = _covered_checks(state.snapshot, down, state.signals)
         found += _accounts(make, state.snapshot)
         found += _dropped(make, state, now)
     if state.last_response is not None and not state.complete and not found:
@@ -140,11 +143,14 @@ def _dropped(make: _Maker, state: SystemState, now: float) -> Iterator[UnwellRow
         yield make.row("series_dropped", f"{dropped:,} series above max_series")
 
 
-def _covered_checks(snapshot: Snapshot, down: set[str]) -> set[str]:
-    """Checks whose cause has a row already: of the meta group, or of a server that is down."""
+def _covered_checks(snapshot: Snapshot, down: set[str], signals: Signals) -> set[str]:
+    """Checks whose cause has a row already: of the meta group, a server that is down, a stream."""
     peers = snapshot.meta.replicas if snapshot.meta else ()
     named = down | {peer.server for peer in peers if peer.offline}
-    return {META_OFFLINE.code} if named.issuperset(offline_servers(peers)) else set()
+    covered = {META_OFFLINE.code} if named.issuperset(offline_servers(peers)) else set()
+    if any(NO_INTEREST in dict(held) for held in signals.stream_conditions.values()):
+        covered.add(INTEREST_ORPHAN.code)
+    return covered
 
 
 def _findings(make: _Maker, audit: AuditView, covered: set[str]) -> Iterator[UnwellRow]:

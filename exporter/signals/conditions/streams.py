@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
 from msgspec import Struct, field
 
 from exporter import catalog
-from exporter.model import MALFORMED, Replica, Stream, StreamConfig, StreamOrigin
+from exporter.model import MALFORMED, Consumer, Replica, Stream, StreamConfig, StreamOrigin
 from exporter.signals.conditions.fill_trend import FillTrend
 from exporter.signals.conditions.held import Held, judged
 from exporter.signals.conditions.limits import DEFAULT_LIMITS, Limits
@@ -19,6 +19,7 @@ from exporter.tempo import scaled
 
 NO_LEADER = "no_leader"
 FULL = "full"
+NO_INTEREST = "no_interest"
 BACK_PRESSURE = "back_pressure"
 DIVERGED = "diverged"
 REPLICA_OFFLINE = "replica_offline"
@@ -26,10 +27,16 @@ QUORUM_AT_RISK = "quorum_at_risk"  # the next replica that fails stops the strea
 MIRROR_STALE = "mirror_stale"
 REPLICA_LAGGING = "replica_lagging"
 FILLING = "filling"
+UNREACHABLE = "unreachable_messages"
+INDEX_DAMAGED = "index_damaged"
 # A stream at its limit goes up and down with each message that is read.
 _STAYS_FULL = 0.03
 # A publisher that waits for a full stream tries again within this time.
 _WAITING_SECONDS = scaled(60.0)
+# An interest stream without a consumer discards while one was published within this time.
+_PUBLISHED_SECONDS = scaled(300.0)
+# Rows of a busy work queue and of its consumers are of different moments.
+_UNREACHABLE_SECONDS = scaled(60.0)
 # Below this share of the filling ratio no trend is kept.
 _WORTH_A_TREND = 0.8
 
@@ -47,6 +54,9 @@ class StreamFacts(Struct, frozen=True, gc=False):
     last_stored: float | None = None
     origin_stored: OriginTime = lambda _: None  # when another stream last stored a message
     limits: Limits = DEFAULT_LIMITS
+    published: float | None = None  # the last message, also one that is gone
+    is_origin: bool = False  # mirrors and sources read through consumers that are not listed
+    unfinished: int | None = None  # pending or unacknowledged messages of all its consumers
 
 
 class StreamConditions(Struct, gc=False):
@@ -55,6 +65,7 @@ class StreamConditions(Struct, gc=False):
     held: Held = ()
     trend: FillTrend | None = None
     stored: tuple[int, float] | None = None  # last sequence of a full stream, and when it moved
+    unreachable_since: float | None = None
 
     def update(self, row: Stream, facts: StreamFacts) -> Unjudged:
         """The conditions that cannot be judged now, and why."""
@@ -62,11 +73,13 @@ class StreamConditions(Struct, gc=False):
         if not (row.up or malformed):  # what held before its leader was lost is old
             self.held = tuple(each for each in self.held if each[0] == NO_LEADER)
         found = () if malformed else (*self._found(row, facts),)
-        unknown = self._unknown(row, dict(found))
+        unknown = self._unknown(row, facts, dict(found))
         self.held, missing = judged(self.held, found, unknown, catalog.STREAM_CONDITIONS)
         return missing
 
-    def _unknown(self, row: Stream, found: Mapping[str, float]) -> dict[str, str]:
+    def _unknown(
+        self, row: Stream, facts: StreamFacts, found: Mapping[str, float]
+    ) -> dict[str, str]:
         if not row.up:
             reason = Reason.MALFORMED if row.reason == MALFORMED else Reason.NO_LEADER
             return {word: reason for word in catalog.STREAM_CONDITIONS if word not in found}
@@ -74,9 +87,12 @@ class StreamConditions(Struct, gc=False):
         if row.replicas and not row.follower_messages:
             missing[DIVERGED] = Reason.NO_VALUE
         if row.config is None:
-            missing |= dict.fromkeys((FULL, FILLING, BACK_PRESSURE), Reason.NO_CONFIG)
+            words = (FULL, FILLING, BACK_PRESSURE, NO_INTEREST, UNREACHABLE)
+            missing |= dict.fromkeys(words, Reason.NO_CONFIG)
         elif self.trend is not None and self.trend.after(0.0) is None:
             missing[FILLING] = Reason.TOO_YOUNG
+        if is_work_queue(row) and row.messages and row.consumers and facts.unfinished is None:
+            missing[UNREACHABLE] = Reason.NO_VALUE
         return missing
 
     def _found(self, row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
@@ -88,11 +104,17 @@ class StreamConditions(Struct, gc=False):
         waits = full and self._is_back_pressure(row, facts.now)
         if full and not waits:
             yield FULL, facts.now if facts.last_stored is None else facts.last_stored
+        if _discards_all(row, facts):
+            yield NO_INTEREST, facts.now
         if _has_diverged(row, facts):
             yield DIVERGED, facts.now
         yield from _of_replicas(row, facts)
         if self._is_filling(row, facts) and not full:
             yield FILLING, facts.now
+        if since := self._unreachable(row, facts):
+            yield UNREACHABLE, since
+        if row.subjects > row.messages > 0:
+            yield INDEX_DAMAGED, facts.now
         if waits:
             yield BACK_PRESSURE, facts.now
 
@@ -115,6 +137,17 @@ class StreamConditions(Struct, gc=False):
             self.stored = (row.last_seq, -inf if first else now)
         return now - self.stored[1] <= _WAITING_SECONDS
 
+    def _unreachable(self, row: Stream, facts: StreamFacts) -> float | None:
+        """Since when the messages of a work queue are of no consumer, if that lasts."""
+        if facts.unfinished != 0 or not row.messages or not is_work_queue(row):
+            if facts.unfinished is not None:
+                self.unreachable_since = None
+            return None
+        if self.unreachable_since is None:
+            self.unreachable_since = facts.now
+        lasted = facts.now - self.unreachable_since >= _UNREACHABLE_SECONDS
+        return self.unreachable_since if lasted else None
+
     def _is_filling(self, row: Stream, facts: StreamFacts) -> bool:
         ratio, limit = fill_ratio(row), facts.limits.stream_filling_ratio
         if ratio is None or ratio < _WORTH_A_TREND * limit:
@@ -125,6 +158,25 @@ class StreamConditions(Struct, gc=False):
         self.trend.note(facts.now, ratio)
         expected = self.trend.after(scaled(facts.limits.stream_filling_horizon))
         return ratio > limit and expected is not None and expected >= 1.0
+
+
+def unfinished_messages(
+    streams: Iterable[Stream], consumers: Iterable[Consumer]
+) -> dict[StreamKey, int]:
+    """Pending or unacknowledged, of the work queues all of whose consumers are known."""
+    expected = {
+        (row.account, row.name): row.consumers
+        for row in streams
+        if row.messages and row.consumers and is_work_queue(row)
+    }
+    known = dict.fromkeys(expected, 0)
+    found = dict.fromkeys(expected, 0)
+    for row in consumers if expected else ():
+        key = (row.account, row.stream)
+        if row.up and key in expected:
+            known[key] += 1
+            found[key] += row.num_pending + row.num_ack_pending
+    return {key: found[key] for key in expected if known[key] == expected[key]}
 
 
 def judge_streams(
@@ -147,15 +199,16 @@ def judge_streams(
             unjudged[key] = missing
         if state.held:
             found[key] = state.held
-        if state.held or state.trend is not None:
+        if state.held or state.trend is not None or state.unreachable_since is not None:
             kept[key] = state
     return kept, found, unjudged
 
 
 def _is_certainly_well(row: Stream) -> bool:
-    if not row.up or row.replicas or row.origins:
+    if not row.up or row.replicas or row.origins or row.subjects > row.messages:
         return False
-    return row.config is not None and row.config.discard != "new"
+    config = row.config
+    return config is not None and config.discard != "new" and config.retention == "limits"
 
 
 def fill_ratio(row: Stream) -> float | None:
@@ -164,6 +217,18 @@ def fill_ratio(row: Stream) -> float | None:
     if config is None or config.discard != "new":
         return None
     return max((ratio for _, ratio in size_ratios(row, config)), default=None)
+
+
+def is_work_queue(row: Stream) -> bool:
+    return row.config is not None and row.config.retention == "workqueue"
+
+
+def _discards_all(row: Stream, facts: StreamFacts) -> bool:
+    if row.config is None or row.config.retention != "interest" or row.config.mirror:
+        return False
+    if row.consumers or facts.is_origin or facts.published is None:
+        return False
+    return facts.now - facts.published <= _PUBLISHED_SECONDS
 
 
 def _has_diverged(row: Stream, facts: StreamFacts) -> bool:

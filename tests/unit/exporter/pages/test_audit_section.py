@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
-from support.exporter.models import NOW, server
+from support.exporter.models import NOW, server, stream
 from support.exporter.status_views import HEALTHY, HOSTILE, page_of, polled, site
 
 from exporter.audit.check import Finding, Need
+from exporter.audit.checks.interest_orphan import CHECK as INTEREST_ORPHAN
 from exporter.audit.checks.meta_offline import CHECK as META_OFFLINE
 from exporter.audit.context import AuditContext
 from exporter.audit.evaluation import evaluate
@@ -19,6 +20,7 @@ from exporter.model import MetaGroup, Replica
 from exporter.pages.status.audit_view import MAX_PER_CHECK, AuditView, audit_view
 from exporter.pages.status.level import Level
 from exporter.pages.status.unwell import UnwellRow
+from exporter.signals.events_input import StreamKey
 from exporter.signals.results import Held, Signals
 
 STARTED = datetime.fromtimestamp(NOW - 60, UTC)
@@ -124,6 +126,17 @@ def test_an_offline_member_of_the_meta_group_is_one_row(
     assert [one.check.code for one in found.findings] == ["meta-offline"]
     poller.state = replace(poller.state, report=found)
     assert [row.what for row in site(poller).view().rows] == rows
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_stream_that_keeps_nothing_is_one_row(held: bool) -> None:
+    conditions: dict[StreamKey, Held] = {("APP", "ORDERS"): (("no_interest", NOW - 60),)}
+    made = check(INTEREST_ORPHAN.code, WORKER, severity=Severity.CRIT)
+    signals = Signals(stream_conditions=conditions if held else {})
+    poller = polled(server(start=STARTED), stream(consumers=0), signals=signals)
+    poller.state = replace(poller.state, report=evaluated(audit_context(), made))
+    expected = "no interest" if held else INTEREST_ORPHAN.code
+    assert [row.what for row in site(poller).view().rows] == [expected]
 
 
 def test_many_findings_of_one_check_are_counted() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.exporter.models import NOW, at, server, stream, stream_config
+from support.exporter.models import NOW, at, consumer, server, stream, stream_config
 from support.signals.consumer_polls import POLL, Polls, orders
 
 from exporter import catalog
@@ -52,6 +52,91 @@ def test_each_condition_holds_at_its_threshold_and_not_just_below(
     row: Any, expected: set[str]
 ) -> None:
     assert set(held(Polls(), row)) == expected
+
+
+INTEREST = stream_config(retention="interest")
+DISCARDING = {"config": INTEREST, "messages": 0, "last_seq": 70, "last_stored": at(NOW - 1)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"no_interest"}),
+        ({"consumers": 1}, set()),
+        ({"last_stored": at(NOW - 280)}, {"no_interest"}),
+        ({"last_stored": at(NOW - 310)}, set()),  # nothing is published any more
+        ({"last_stored": None}, set()),
+        ({"config": stream_config(retention="limits")}, set()),
+        ({"config": stream_config(retention="interest", mirror="FAR")}, set()),
+    ],
+)
+def test_an_interest_stream_without_consumers_keeps_nothing(
+    changes: dict[str, Any], expected: set[str]
+) -> None:
+    assert set(held(Polls(), orders(70, **DISCARDING | changes))) == expected
+
+
+def test_mirrors_and_sources_are_interest_too() -> None:
+    copy = stream("COPY", origins=(StreamOrigin("ORDERS", 0, 1.0, ""),))
+    assert held(Polls(), orders(70, **DISCARDING), copy) == {}
+
+
+QUEUE = stream_config(retention="workqueue")
+
+
+def queue(messages: int = 4, consumers: int = 1) -> Any:
+    return orders(messages, config=QUEUE, consumers=consumers)
+
+
+def test_messages_of_a_work_queue_that_no_consumer_gets_are_unreachable_after_a_minute() -> None:
+    polls, idle = Polls(), consumer()
+    assert held(polls, queue(), idle) == {}
+    began = polls.now
+    for _ in range(3):
+        assert held(polls, queue(), idle) == {}
+    assert held(polls, queue(), idle) == {"unreachable_messages": began}
+    assert held(polls, queue(), consumer(num_pending=1)) == {}
+    assert held(polls, queue(), idle) == {}, "it begins again"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ((queue(), consumer(num_ack_pending=1)), None),
+        ((queue(), consumer(num_pending=1)), None),
+        ((queue(0), consumer()), None),
+        ((queue(4, 0),), None),
+        ((orders(4, consumers=1), consumer()), None),  # limits
+        ((queue(4, 2), consumer(), consumer("other", num_pending=3)), None),
+        ((queue(4, 2), consumer()), "no value reported"),  # one is not listed
+        ((queue(), consumer(up=False, reason="no leader")), "no value reported"),
+    ],
+)
+def test_a_work_queue_is_well_or_unknown(rows: tuple[Any, ...], reason: str | None) -> None:
+    polls = Polls()
+    for _ in range(6):
+        assert held(polls, *rows) == {}
+    assert unjudged(polls).get("unreachable_messages") == reason
+
+
+def test_unreachable_messages_go_on_while_a_consumer_is_unknown() -> None:
+    polls = Polls()
+    for _ in range(5):
+        held(polls, queue(), consumer())
+    assert set(held(polls, queue(), consumer(up=False))) == {"unreachable_messages"}
+    assert held(polls, queue(), consumer(num_pending=2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("subjects", "damaged"), [(11, True), (10, False)], ids=["more", "as many"]
+)
+def test_an_index_with_more_subjects_than_messages_is_damaged(subjects: int, damaged: bool) -> None:
+    found = held(Polls(), orders(10, subjects=subjects))
+    assert ("index_damaged" in found) is damaged
+
+
+def test_an_empty_stream_has_no_index() -> None:
+    assert held(Polls(), stream(messages=0, subjects=3)) == {}
 
 
 def test_conditions_do_not_hide_each_other_and_the_gravest_comes_first() -> None:
@@ -134,7 +219,9 @@ def test_a_row_that_cannot_be_read_neither_holds_nor_ends_a_condition() -> None:
 
 
 FOLLOWED = (Replica("n2", 0, False, 0.1),)
-HIDDEN = dict.fromkeys(("full", "filling", "back_pressure"), "no configuration")
+HIDDEN = dict.fromkeys(
+    ("full", "no_interest", "filling", "unreachable_messages", "back_pressure"), "no configuration"
+)
 LEADERLESS = dict.fromkeys(catalog.STREAM_CONDITIONS[1:], "no leader")
 
 
@@ -161,7 +248,7 @@ def test_what_held_goes_on_without_configuration() -> None:
     polls = Polls()
     full = held(polls, filled(1000))
     assert held(polls, filled(10, config=None)) == full
-    assert [*unjudged(polls)] == ["filling", "back_pressure"]
+    assert {*unjudged(polls)} == HIDDEN.keys() - {"full"}
     assert held(polls, filled(10)) == {}
 
 
