@@ -20,6 +20,7 @@ Config = dict[str, Any]
 SECOND: Final = 1_000_000_000
 MINUTE: Final = 60 * SECOND
 ORDERS: Final = 60
+_NO_SUITABLE_PEERS: Final = "'err_code': 10005"
 _WATCHED: Final = {
     "io.nats.monitor.enabled": "true",
     "io.nats.monitor.msgs-warn": "1000",
@@ -62,7 +63,19 @@ class Api:
         return response
 
     async def stream(self, name: str, **config: Any) -> None:
-        await self.request(f"STREAM.CREATE.{name}", {"name": name, "storage": "file", **config})
+        """A cluster that has just started may not know its peers yet."""
+        request = {"name": name, "storage": "file", **config}
+
+        async def refused() -> str:
+            try:
+                await self.request(f"STREAM.CREATE.{name}", request)
+            except RuntimeError as error:
+                if _NO_SUITABLE_PEERS not in str(error):
+                    raise
+                return str(error)
+            return ""
+
+        await until(refused, lambda why: not why, name)
 
     async def consumer(self, stream: str, name: str, **config: Any) -> None:
         """Durable unless it says `ephemeral`; acknowledged one by one unless it says otherwise."""
