@@ -227,7 +227,7 @@ def _sentences(facts: Facts, actions: Sequence[Action]) -> tuple[str, ...]:
         if each.likely is not None and each.outlook != Outlook.REACHED
     ]
     tight = (
-        each.findings[0].subject.name
+        each.findings[0].subject.stream or each.findings[0].subject.name
         for each in actions
         if any(finding.advice and not finding.advice.fits for finding in each.findings)
     )

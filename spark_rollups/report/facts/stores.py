@@ -58,6 +58,7 @@ class Store:
     reserved: float  # by max_bytes of streams, used or not; 0 if unknown
     limit: float
     growth: Growth
+    likely: date | None = None  # the date of its forecast
 
     @property
     def place(self) -> tuple[str, str]:
@@ -72,13 +73,21 @@ class Store:
     def full_on(
         self, as_of: date, factor: float = 1.0, added: Sequence[Growth] = ()
     ) -> date | None:
-        """The first day with the limit reached, with growth times a factor and added levels."""
+        """The first day with the limit reached, with growth times a factor and added levels.
+
+        As it grows, that of the forecast: between its days the levels are only interpolated.
+        """
+        if factor == 1.0 and not added and self.likely is not None:
+            return self.likely
         days = np.arange(HORIZON_DAYS + 1.0)
         level = self.used + factor * (self.growth.levels(days) - self.used)
         for each in added:
             level = level + each.levels(days)
         full = np.flatnonzero(level >= self.limit)
-        return as_of + timedelta(days=int(full[0])) if len(full) else None
+        if not len(full):
+            return None
+        found = as_of + timedelta(days=int(full[0]))
+        return found if self.likely is None or factor < 1.0 else min(found, self.likely)
 
     def full_text(self, day: date | None) -> str:
         if day is not None:
@@ -163,9 +172,11 @@ def _stores(assets: Assets, forecasts: Mapping[tuple[str, ...], Forecast]) -> li
             limit_name = " ".join(filter(None, (what, tier)))
             key = (limit_name, subject.system, subject.account, subject.server)
             size = float(used[index] / copies[index])
-            growth = growth_of(size, forecasts.get(key), copies[index])
+            forecast = forecasts.get(key)
+            growth = growth_of(size, forecast, copies[index])
+            likely = None if forecast is None else forecast.likely
             held_here, limit_here = float(held[index]), float(most[index])
-            found.append(Store(subject, storage, tier, size, held_here, limit_here, growth))
+            found.append(Store(subject, storage, tier, size, held_here, limit_here, growth, likely))
     return found
 
 

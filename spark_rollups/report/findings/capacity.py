@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -167,13 +167,16 @@ def _book(stores: Stores, stream: Name, raises: Iterable[tuple[Store, Raise]]) -
 
 
 def wanted_limit(each: Forecast) -> int:
-    """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
+    """The highest level expected in 90 days plus 25 %."""
     highest = max((ahead.high for ahead in each.ahead), default=0.0)
-    needed = max(highest, each.limit or 0.0) * _MORE
-    if each.is_bytes:
+    return _rounded_up(max(highest, each.limit or 0.0) * _MORE, each.is_bytes)
+
+
+def _rounded_up(needed: float, is_bytes: bool) -> int:
+    """To GiB, MiB or two digits."""
+    step: int = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    if is_bytes:
         step = _GIB if needed >= _GIB else _MIB
-    else:
-        step = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
     return math.ceil(needed / step) * step
 
 
@@ -281,48 +284,54 @@ def _bytes_per_day(facts: Facts, stream: Name) -> float | None:
     return size / messages * stored / days if known else None
 
 
-def age_advice(facts: Facts, stores: Stores, stream: Name, lag: float) -> Advice | None:
-    """Longer retention than the worst lag, if it fits; None without max_age or a known lag."""
-    now = facts.streams.now
-    index = now.position(stream)
-    if index is None or not lag > 0:
+def lag_advice(facts: Facts, stores: Stores, consumer: Name, lag: float) -> Advice | None:
+    """Limits that keep messages a quarter longer than the worst lag, if their bytes fit.
+
+    None if the rate of the stream is unknown, or its limits hold that much already.
+    """
+    stream, now = consumer[:3], facts.streams.now
+    per_day = _bytes_per_day(facts, stream)
+    if per_day is None or not lag > 0:
         return None
-    age = float(now["age_end"][index])
-    if not age > 0:
-        return None
-    hours = _whole_hours(max(lag, age) * _MORE)
-    longer = fmt.span(hours * 3600)
-    holders = _holders_of_age(facts, stores, stream, index, hours * 3600)
-    checked = tuple(holder.sentence for holder in holders)
-    if not all(holder.holds for holder in holders):
-        return Advice(
-            f"Make the consumer faster: {stream[2]} cannot keep messages longer",
-            (f"Do not raise max_age to {longer}: it does not fit.", *checked),
-            fits=False,
+    index = now.positions[stream]
+    columns = ("age_end", "reserved", "messages_limit", "bytes", "messages")
+    age, limit, most, size, messages = (float(now[column][index]) for column in columns)
+    hours = _whole_hours(lag * _MORE, up=True)
+    held = per_day * hours * 3600 / _DAY
+    whole, number = _rounded_up(held, True), _rounded_up(held * messages / size, False)
+    raised = {
+        name: (text, flag)
+        for name, old, wanted, text, flag in (
+            ("max_age", age, hours * 3600, fmt.span(hours * 3600), f"--max-age {hours}h"),
+            ("max_bytes", limit, whole, fmt.bytes_text(whole), f"--max-bytes {whole}"),
+            ("max_msgs", most, number, fmt.count(number), f"--max-msgs {number}"),
         )
-    _book(stores, stream, ((holder.store, holder.wanted) for holder in holders))
-    return Advice(
-        f"Raise max_age of stream {stream[2]} to {longer}, and make the consumer faster",
-        checked,
-        (f"nats stream edit {shlex.quote(stream[2])} --max-age {hours}h --dry-run",),
+        if 0 < old < wanted
+    }
+    if not raised:
+        return None
+    # With max_bytes the servers reserve what it adds, without they need what the stream adds.
+    unused = Growth(((0, max(held - size, 0.0)),))
+    added = max(whole - limit, 0.0) if limit > 0 else unused.at(0)
+    holders = _holders(stores, stream, facts.forecasts_as_of or facts.as_of, added, unused)
+    to = fmt.listed([f"{name} to {text}" for name, (text, _) in raised.items()])
+    checked = (
+        f"At {fmt.bytes_text(per_day)} a day, {fmt.span(hours * 3600)} are {fmt.bytes_text(held)}.",
+        *(holder.sentence for holder in holders),
     )
+    if not all(holder.holds for holder in holders):
+        what = f"Make consumer {consumer[3]} faster: {stream[2]} cannot keep messages longer"
+        return Advice(what, (f"Do not raise {to}: it does not fit.", *checked), fits=False)
+    _book(stores, stream, ((holder.store, holder.wanted) for holder in holders))
+    flags = " ".join(flag for _, flag in raised.values())
+    return Advice(
+        f"Make consumer {consumer[3]} faster, and raise {to} of stream {stream[2]}", checked,
+        (f"nats stream edit {shlex.quote(stream[2])} {flags} --dry-run",),
+    )  # fmt: skip
 
 
-def _holders_of_age(
-    facts: Facts, stores: Stores, stream: Name, index: int, max_age: float
-) -> list[_Holder]:
-    """The storage that a longer max_age uses; empty if the bytes of a day are unknown."""
-    now, per_day = facts.streams.now, _bytes_per_day(facts, stream)
-    if per_day is None:
-        return []
-    limit = float(now["reserved"][index])
-    wanted = min(per_day * max_age / _DAY, limit if limit > 0 else math.inf)
-    added = max(wanted - float(now["bytes"][index]), 0.0)
-    as_of = facts.forecasts_as_of or facts.as_of
-    return _holders(stores, stream, as_of, added, Growth(((0, added),)))
-
-
-def _whole_hours(seconds: float) -> int:
+def _whole_hours(seconds: float, up: bool = False) -> int:
     """Whole days from three days on."""
-    hours = max(math.floor(seconds / 3600), 1)
-    return hours // 24 * 24 if hours >= 72 else hours
+    whole: Callable[[float], int] = math.ceil if up else math.floor
+    hours = max(whole(seconds / 3600), 1)
+    return whole(hours / 24) * 24 if hours >= 72 else hours

@@ -20,7 +20,7 @@ from spark_rollups.report.facts.events import CODES, SEVERITIES, Event, FailingC
 from spark_rollups.report.facts.monthly_facts import Facts, RequestGap
 from spark_rollups.report.facts.owners import Owners
 from spark_rollups.report.facts.stores import Stores
-from spark_rollups.report.findings.capacity import age_advice
+from spark_rollups.report.findings.capacity import lag_advice
 from spark_rollups.report.findings.finding import (
     Advice,
     Evidence,
@@ -49,7 +49,7 @@ def consumer_findings(facts: Facts, at_end: CurrentState, stores: Stores) -> Ite
     now, lost = facts.consumers, facts.consumers["lost"] > 0
 
     def longer(index: int) -> Advice | None:
-        return age_advice(facts, stores, now.now.names[index][:3], float(now["lag_seconds"][index]))
+        return lag_advice(facts, stores, now.now.names[index], float(now["lag_seconds"][index]))
 
     yield from findings_of("CON-MESSAGES-LOST", facts, "consumers", lost, "lost", advice=longer)
     # A consumer that lost messages has a critical finding already.

@@ -34,6 +34,7 @@ from spark_rollups.report.delivery import (
 from spark_rollups.report.main import build_report, main
 from spark_rollups.report.model import Report
 from spark_rollups.report.month import Month
+from spark_rollups.report.render import html_report
 
 SECRET: Final = "secret"
 HOSTILE: Final = '<b onclick="x">&'
@@ -339,6 +340,19 @@ def test_the_page_of_an_owner_has_its_own_actions_and_assets_alone() -> None:
         column = [each.key for each in table.identity].index("stream")
         assert {row.values[column] for row in table.rows} == {"PAY"}, table.key
     assert {table.key for table in page.tables()} >= {"consumers"}
+
+
+@pytest.mark.parametrize("owner", ["", "payments", "platform"])
+def test_every_link_of_a_page_leads_to_a_place_on_it(owner: str) -> None:
+    rules = (OwnerRule(stream="PAY", team="payments"), OwnerRule(server="PA*", team="platform"))
+    report = build_report(
+        with_everything("PAY"), MONTH, MADE, settings=ReportSettings(owners=rules)
+    )
+    page = html_report(for_owner(report, owner) if owner else report, 25, "csv")
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert {"actions", "findings", "consumers" if owner != "platform" else "servers"} <= links
+    assert links <= set(re.findall(r' id="([^"]+)"', page))
+    assert ("chapter on the method" in page) is (not owner)
 
 
 def test_the_page_of_an_owner_of_servers_has_their_findings_and_rows() -> None:

@@ -220,6 +220,59 @@ def test_scenarios_move_the_date_of_a_server() -> None:
     assert row["server_lost"] == "no other server"
 
 
+def test_a_server_is_full_on_the_date_of_its_forecast() -> None:
+    """Between the days of a forecast levels are only interpolated; more growth is never later."""
+    rollups = filling({"n1": 50})
+    (row,) = [row for row in rollups.asof[LAST]["forecasts"] if row["server"]]
+    row.update(likely=date(2027, 2, 10), outlook="expected")
+    (found,) = [row for row in rows_of(report_of(rollups), "scenarios") if row["server"] == "n1"]
+    assert found["as_is"] == date(2027, 2, 10)
+    assert found["more_growth"] <= found["as_is"]
+
+
+def behind(rollups: LiteralRollups, days: float, **limits: float) -> Action:
+    """billing lost messages when it was so many days behind; ORDERS stores 0.8 GiB a day."""
+    rollups.asof.clear()
+    lag = c.CONSUMER_LAG_SECONDS
+    rollups.rows["daily"] = [row for row in rollups.rows["daily"] if row["metric"] != lag.name]
+    rollups.gauge(lag, BOTH, 1, high=days * 86_400, **STREAM, consumer="billing")
+    rollups.counter(
+        c.CONSUMER_LOST_MESSAGES, BOTH, lambda day: day == 40, **STREAM, consumer="billing"
+    )
+    for name, limit in limits.items():
+        rollups.gauge(getattr(c, name), BOTH, limit, **STREAM)
+    (found,) = [each for each in report_of(rollups).actions if each.code == "CON-MESSAGES-LOST"]
+    return found
+
+
+def test_a_limit_for_a_lag_holds_a_quarter_more_than_that_lag() -> None:
+    action = behind(filling({"n1": 60}), 60)
+    assert action.what.replace("\u00a0", " ") == (
+        "Make consumer billing faster, and raise max_bytes to 60.0 GiB of stream ORDERS"
+    )
+    assert "At 819 MiB a day, 75 d are 60.0 GiB." in plain(action)
+    assert "Server n1 holds it (40.0 GiB of 100 GiB free to reserve)" in plain(action)
+    assert action.commands[0] == f"nats stream edit ORDERS --max-bytes {60 * 2**30} --dry-run"
+
+
+def test_all_limits_that_are_too_small_for_a_lag_are_raised_together() -> None:
+    action = behind(filling({"n1": 60}), 60, STREAM_MAX_AGE_SECONDS=86_400, STREAM_MAX_MESSAGES=2e6)
+    (edit,) = [line for line in action.commands if "--dry-run" in line]
+    assert f"--max-age {75 * 24}h --max-bytes {60 * 2**30} --max-msgs 3800000" in edit
+
+
+def test_a_limit_for_a_lag_that_no_server_holds_is_not_advised() -> None:
+    action = behind(filling({"n1": 85}), 60)
+    assert action.what == "Make consumer billing faster: ORDERS cannot keep messages longer"
+    assert "Do not raise max_bytes to 60.0 GiB: it does not fit." in plain(action)
+    assert not any("--max-bytes" in command for command in action.commands)
+
+
+def test_limits_that_hold_a_lag_are_not_raised() -> None:
+    action = behind(filling({"n1": 60}), 10)
+    assert action.what == "Keep messages longer, and fix the consumer: billing of ORDERS"
+
+
 def test_the_sentence_about_scenarios_keeps_the_case_of_a_name() -> None:
     report = report_of(filling({"N1": 50, "N2": 50}))
     (chapter,) = [each for each in report.chapters if each.key == "what-if"]
