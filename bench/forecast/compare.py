@@ -20,7 +20,7 @@ from bench.table import show
 from spark_rollups.forecasting.models.daily_levels import DAY
 
 # Nothing was chosen on these.
-SEEDS = (71003, 82009, 93001)
+SEEDS = (104003, 115021, 126013)
 OURS, LINE, ETS = "best by own backtest", "predict_linear over 28 d", "AutoETS"
 _F1, _F1_LEAD = 0.80, 0.08
 _COVERAGE, _BEFORE, _LATE_EDGE = (0.77, 0.84), (0.45, 0.55), 0.08
