@@ -34,6 +34,11 @@ def explanation(row: Consumer, facts: Facts) -> Iterator[str]:
 def not_found(stream: str, consumer: str, consumers: Sequence[Consumer]) -> str:
     """The reason, with the nearest names."""
     streams = {row.stream for row in consumers}
+    if not streams:
+        return (
+            "this user sees no consumer: log in to the account of the stream, or, as a user of "
+            "the system account, with --source system"
+        )
     if stream not in streams:
         return f"no consumer of a stream {stream} was found{_near(stream, streams)}"
     names = {row.name for row in consumers if row.stream == stream}
@@ -48,9 +53,15 @@ def _near(name: str, known: set[str]) -> str:
 def _problem(problem: Problem) -> Iterator[str]:
     level = Level(problem.level)
     word = "Note" if level is Level.OK else level.word.capitalize()
-    since = "" if problem.since_seconds is None else f", for {span(problem.since_seconds)}"
     evidence = f": {problem.evidence}" if problem.evidence else ""
-    yield f"{word}: {problem.text}{since}{evidence}."
+    yield f"{word}: {problem.text}{_since(problem.since_seconds)}{evidence}."
+
+
+def _since(seconds: float | None) -> str:
+    """What began with the last of the two polls may have held for long before."""
+    if seconds is None:
+        return ""
+    return f", for {span(seconds)}" if seconds >= 1 else ", seen now"
 
 
 def _numbers(row: Consumer) -> str:

@@ -40,7 +40,9 @@ class UnwellRow(Struct, frozen=True):
 
     @property
     def since(self) -> str:
-        return span(self.since_seconds) if self.since_seconds is not None else ""
+        if self.since_seconds is None:
+            return ""
+        return span(self.since_seconds) if self.since_seconds >= 1 else "now"
 
 
 def asset_row(

@@ -131,6 +131,19 @@ def test_a_stuck_consumer_is_explained() -> None:
     ]
 
 
+def test_what_the_last_poll_shows_first_is_seen_now() -> None:
+    facts = Facts(
+        Signals(consumers={("APP", "ORDERS", "worker"): held(("redelivery_high", 0.02))}), NOW, {}
+    )
+    assert "Warning: redelivery high, seen now." in list(explanation(consumer(), facts))
+    assert msgspec.structs.replace(report_of(UNWELL).rows[0], since_seconds=0.02).since == "now"
+    assert msgspec.structs.replace(report_of(UNWELL).rows[0], since_seconds=1.5).since == "1 s"
+
+
+def test_a_user_who_sees_nothing_is_told_where_to_look() -> None:
+    assert "--source system" in not_found("ORDERS", "worker", [])
+
+
 def test_a_consumer_without_a_leader_has_no_numbers() -> None:
     gone = Signals(consumers={("APP", "ORDERS", "worker"): held(("no_leader", 5.0))})
     lines = list(explanation(consumer(up=False), Facts(gone, NOW, {})))
