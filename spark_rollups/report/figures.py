@@ -6,6 +6,7 @@ fixed size. Colours are CSS classes of report.css, for light, dark and print.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -97,7 +98,7 @@ class TimeScale:
         return [day for day in every if day.day == 1]
 
     def axis(self) -> tuple[Mark, ...]:
-        inner = (day for day in self.months() if 12 < self.at(day) < 88)
+        inner = (day for day in self.months() if 20 < self.at(day) < 80)  # apart on a phone too
         return (
             Mark("", 0, text=short_day(self.start), anchor="start"),
             *(Mark("", self.at(day), text=short_day(day)) for day in inner),
@@ -277,10 +278,12 @@ def bar_shapes(bars: Sequence[Bar]) -> list[dict[str, Any]]:
     step, every = _WIDTH / max(len(bars), 1), every_nth(len(bars), _WIDTH, wide)
     top = max((bar.value for bar in bars), default=0.0) or 1.0
     heights = [max(bar.value, 0.0) / top * (_BARS_BOTTOM - _BARS_TOP) for bar in bars]
+    reach = math.ceil(wide / 2 / step - 0.65)  # bars on each side that a text passes over
     return [
         {
             "bar": bar, "x": step * (index + 0.15), "width": step * 0.7, "height": height,
             "y": _BARS_BOTTOM - height, "labelled": (len(bars) - 1 - index) % every == 0,
+            "text_y": _BARS_BOTTOM - max(heights[max(index - reach, 0):index + reach + 1]),
             "spot": _inside(step * (index + 0.5), wide),
         }
         for index, (bar, height) in enumerate(zip(bars, heights, strict=True))

@@ -264,7 +264,7 @@ def _shorter(facts: Facts, each: Forecast) -> tuple[int, str] | None:
     now = facts.streams.now
     messages = float(now["messages"][now.positions[each.asset]])
     removed = max(1 - wanted / kept, 0.0)
-    text = "the shorter max_age removes"
+    text = "this max_age removes"
     lost = f": {text} nothing now."
     if removed > 0:
         number = fmt.count(round(messages * removed))

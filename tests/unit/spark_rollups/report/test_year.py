@@ -129,3 +129,21 @@ def test_labels_of_thirteen_bars_stay_inside_the_picture_and_apart(text: str, wi
     assert lefts[0] >= 0
     assert lefts[-1] + width <= 320
     assert all(after - before >= width for before, after in itertools.pairwise(lefts))
+
+
+@pytest.mark.parametrize("number", [3, 7, 13])
+def test_no_value_of_a_bar_lies_over_a_higher_bar_beside_it(number: int) -> None:
+    bars = tuple(Bar(f"Nov {n}", 1.0 + n % 3, "438 GiB") for n in range(number))
+    picture = figure_html(Figure("bars", "Size", "", bars=bars))
+    rects = [
+        [float(value) for value in found]
+        for found in re.findall(r'<rect class="fine" x="(.+?)" width="(.+?)" y="(.+?)"', picture)
+    ]
+    values = re.findall(r'class="value" x="(.+?)" text-anchor="(\w+)" y="(.+?)"', picture)
+    assert len(rects) == number
+    shift = {"start": 0.0, "middle": 20.0, "end": 40.0}
+    for x, anchor, y in values:
+        left = float(x) - shift[anchor]
+        under = [top for at, wide, top in rects if at < left + 40 and at + wide > left]
+        assert float(y) < min(under)
+    assert {float(y) for _, _, y in values} != {min(float(y) for _, _, y in values)} or number == 13
