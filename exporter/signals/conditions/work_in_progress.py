@@ -73,10 +73,13 @@ def _was_touched(before: Consumer, row: Consumer) -> bool:
 
 
 def _unexplained(before: Counted, now: Counted) -> int:
-    """Replies beyond one for each message that was finished, and one for each that was refused."""
+    """Replies beyond one for each message that was finished, and one for each that was refused.
+
+    Where most replies refuse, the rest says nothing: the counts are of different moments."""
     again = now.redeliveries - before.redeliveries
     finished = (now.deliveries - before.deliveries - again) - (now.unacked - before.unacked)
-    return now.acks - before.acks - finished - max(again, now.naks - before.naks)
+    replies, refused = now.acks - before.acks, max(again, now.naks - before.naks)
+    return 0 if 2 * refused > replies else replies - finished - refused
 
 
 def fresh_until(state: WorkState, row: Consumer) -> float:

@@ -76,6 +76,13 @@ SIGNS: list[tuple[str, list[Consumer], dict[str, list[int]], int]] = [
         {"acks": [100, 112, 127], "redeliveries": [0, 2, 7]},
         0,
     ),
+    (
+        "a nak loop: its counts are of two moments",
+        [row(0), row(5, delivered_consumer_seq=54_009), row(9, delivered_consumer_seq=108_009)],
+        {"acks": [0, 54_100, 108_150], "naks": [0, 54_000, 108_000],
+         "redeliveries": [0, 54_000, 108_000]},
+        0,
+    ),
 ]  # fmt: skip
 
 
