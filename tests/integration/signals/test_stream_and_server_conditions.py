@@ -56,6 +56,41 @@ async def test_a_stream_that_rejects_messages_is_full_since_its_last_one(
         assert unjudged == {"account": [{"unhealthy", "storage_high"}], "system": []}
 
 
+async def test_an_interest_stream_keeps_nothing_until_someone_reads_it(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create(retention="interest")
+        await seen.poll()
+        assert _streams(seen, "ORDERS") == [{}, {}], "nothing was published yet"
+        await work.publish(5)
+        await seen.poll()
+        assert [set(held) for held in _streams(seen, "ORDERS")] == [{"no_interest"}] * 2
+        await Workload(client, "COPY").create(subjects=[], sources=[{"name": "ORDERS"}])
+        await seen.poll()
+        assert _streams(seen, "ORDERS") == [{}, {}]
+
+
+async def test_messages_of_a_work_queue_that_match_no_filter_are_unreachable(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create(retention="workqueue")
+        await work.consumer("worker", filter_subject="orders.a")
+        await work.publish(3, "b")
+        for _ in range(2):
+            await seen.poll()
+            assert _streams(seen, "ORDERS") == [{}, {}], "rows are of different moments"
+        seen.pass_time(61)
+        await seen.poll()
+        assert [set(held) for held in _streams(seen, "ORDERS")] == [{"unreachable_messages"}] * 2
+        await work.consumer("other", filter_subject="orders.b")
+        await seen.poll()
+        assert _streams(seen, "ORDERS") == [{}, {}]
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_dead_servers_cost_a_replica_then_the_leader(version: str) -> None:
