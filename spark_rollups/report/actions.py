@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts.assets import Name, Subject
-from spark_rollups.report.facts.consumers import CurrentState
+from spark_rollups.report.facts.events import CurrentState
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.owners import Owner, Owners
 from spark_rollups.report.facts.stores import Stores

@@ -18,8 +18,12 @@ from spark_rollups.report.chapters import assets, capacity, data_quality, summar
 from spark_rollups.report.command_line import parser
 from spark_rollups.report.delivery import DeliveryError, ReportSettings, prepared, read_settings
 from spark_rollups.report.facts.assets import Source
-from spark_rollups.report.facts.consumers import current_state
-from spark_rollups.report.facts.events import events_of, failing_checks, rejections_of
+from spark_rollups.report.facts.events import (
+    current_state,
+    events_of,
+    failing_checks,
+    rejections_of,
+)
 from spark_rollups.report.facts.forecasts import checked_forecasts, year_of
 from spark_rollups.report.facts.monthly_facts import read_facts, request_gaps
 from spark_rollups.report.facts.owners import owned_assets, owners_of

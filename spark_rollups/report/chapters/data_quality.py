@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as fmt
 from spark_rollups.report.chapters.tables import chapter, table
 from spark_rollups.report.facts.assets import known, total
 from spark_rollups.report.facts.forecasts import CheckedForecast, Forecast
@@ -22,68 +21,28 @@ from spark_rollups.report.facts.monthly_facts import (
 )
 from spark_rollups.report.facts.stores import most_urgent_first
 from spark_rollups.report.figures import Figure, day_axis, day_row
-from spark_rollups.report.formatting import Level, amount
+from spark_rollups.report.formatting import Level, amount, sentences
 from spark_rollups.report.model import Chapter, Row
 
 _GAP_SHARE = 0.01  # of the time
 
 
-def unknowns(facts: Facts) -> list[tuple[str, str]]:
+def unknowns(facts: Facts) -> list[list[str]]:
     """What is unknown and why: chapter and sentence."""
-    found = [("all", sentence) for sentence in _missing_time(facts)]
-    if facts.forecasts_as_of is None:
-        found.append(("limits", "Dates of all limits: there is no forecast for this month."))
-    dateless = [each for each in facts.forecasts if each.outlook == "unknown"]
-    if dateless:
-        limits = fmt.plural(len(dateless), "limit")
-        found.append(("limits", f"Dates of {limits}: {dateless[0].reason}."))
-    if not facts.days_before:
-        found.append(("all", f"All comparisons: there is no data of {facts.month.before.title}."))
-    streams, consumers = facts.streams.now, facts.consumers.now
-    servers, systems = facts.servers.now, facts.systems.now
-    needed = (
-        ("servers", "Servers, their storage, clocks and restarts: the account source does not see them.",
-         servers.has(c.SERVER_UP)),
-        ("consumers", "Time of consumers in each state: no verdict was recorded.",
-         bool(facts.consumers["verdicts"].any())),
-        ("publishing", "Publishes that were not stored: publish accounting was off, or the source does not "
-         "see them.", streams.has(c.STREAM_PUBLISHES_UNSTORED)),
-        ("publishing", "Rejections by code, and the exact number of duplicates: the publish-ack tap was off.",
-         systems.has(c.PUBLISH_ACK_TAP_ACTIVE)),
-        ("abandoned", "Naks, terms and exhausted messages as they happened: no advisories were "
-         "received.", systems.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS)),
-        ("abandoned", "Whether advisories of abandoned messages are captured: served at detail full only.",
-         consumers.has(c.CONSUMER_DEAD_LETTER_CAPTURED)),
-        ("configuration", "Findings of the audit: no audit result was recorded.",
-         streams.has(c.STREAM_CONFIG_FINDINGS)),
+    streams, systems = facts.streams.now, facts.systems.now
+    lines = sentences(
+        "unknowns", facts=facts, end=facts.source.hours(facts.as_of).bit_length(),
+        partial=partial_days(facts), apart=missing_data(facts),
+        gaps=[gap for gap in request_gaps(facts) if gap.share >= _GAP_SHARE],
+        dateless=[each for each in facts.forecasts if each.outlook == "unknown"],
+        servers=facts.servers.now.has(c.SERVER_UP), verdicts=facts.consumers["verdicts"].any(),
+        unstored=streams.has(c.STREAM_PUBLISHES_UNSTORED),
+        tap=systems.has(c.PUBLISH_ACK_TAP_ACTIVE),
+        advisories=systems.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS),
+        captured=facts.consumers.now.has(c.CONSUMER_DEAD_LETTER_CAPTURED),
+        audited=streams.has(c.STREAM_CONFIG_FINDINGS),
     )  # fmt: skip
-    return found + [(chapter, sentence) for chapter, sentence, there in needed if not there]
-
-
-def _missing_time(facts: Facts) -> list[str]:
-    found = []
-    if facts.missing:
-        found.append(f"Everything on {fmt.days_listed(facts.missing)}: no data.")
-    if not facts.is_whole:
-        found.append(f"Everything after {fmt.day(facts.as_of)}: the data ends before the month.")
-    if (end := facts.source.hours(facts.as_of).bit_length()) < HOURS:
-        found.append(f"Everything after {end:02}:00 UTC on {fmt.day(facts.as_of)}: no data.")
-    if lacking := partial_days(facts):
-        found.append(f"Some hours on {fmt.days_listed(lacking)}.")
-    for gap in request_gaps(facts):
-        if gap.share >= _GAP_SHARE:
-            why = f"was skipped ({gap.reason})" if gap.reason else "failed"
-            found.append(
-                f"What depends on request {gap.request} of {gap.system}, for {fmt.share(gap.share)} "
-                f"of the time: it {why}."
-            )
-    for each in missing_data(facts):
-        if each.missing:
-            days = fmt.days_listed(each.missing)
-            found.append(f"Everything of system {each.system} on {days}: no data.")
-        if each.partial:
-            found.append(f"Some hours of system {each.system} on {fmt.days_listed(each.partial)}.")
-    return found
+    return [line.split(" | ", 1) for line in lines]
 
 
 def quality_chapter(facts: Facts, gaps: Sequence[RequestGap]) -> Chapter:
@@ -91,7 +50,7 @@ def quality_chapter(facts: Facts, gaps: Sequence[RequestGap]) -> Chapter:
         Row((gap.system, gap.request, f"skipped: {gap.reason}" if gap.reason else "failed", gap.share))
         for gap in gaps
     ]  # fmt: skip
-    unknown = [Row(each) for each in unknowns(facts)]
+    unknown = [Row(tuple(each)) for each in unknowns(facts)]
     systems = facts.systems
     return chapter(
         facts, "data-quality",

@@ -15,8 +15,14 @@ from exporter import catalog as c
 from spark_rollups.report import formatting as fmt
 from spark_rollups.report.facts import monthly_facts as covered
 from spark_rollups.report.facts.assets import Floats, Subject, known, total
-from spark_rollups.report.facts.consumers import CurrentState
-from spark_rollups.report.facts.events import CODES, SEVERITIES, Event, FailingCheck, Rejections
+from spark_rollups.report.facts.events import (
+    CODES,
+    SEVERITIES,
+    CurrentState,
+    Event,
+    FailingCheck,
+    Rejections,
+)
 from spark_rollups.report.facts.monthly_facts import Facts, RequestGap
 from spark_rollups.report.facts.owners import Owners
 from spark_rollups.report.facts.stores import Stores
