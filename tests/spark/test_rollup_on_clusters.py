@@ -25,12 +25,15 @@ from support.rollups.spark_cluster import (
     delta_conf,
 )
 
+from spark_rollups.jobs.snapshots import outdated_snapshots
+from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import SparkSettings, open_session
 from spark_rollups.worker_zip import main as write_package
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 KILLS = 10
+STARTED = "Spark UI: http://"
 FIRST_JOB = "rollup 2026-09-28 to 2026-09-30: series and their identities"
 BOTH_SOURCES = pytest.mark.parametrize("more", [(), ("--from-raw",)], ids=["hourly", "samples"])
 
@@ -100,7 +103,7 @@ def test_a_stand_alone_cluster_reports_progress_from_the_start_and_gives_the_sam
     """Its workers come late: Spark's own stages say so."""
     options = cluster_options(cluster, COMMAND_CONF)
     rollup = RollupProcess(archive, tmp_path / "out", *options, environ=environ)
-    rollup.await_error_line("Spark UI: http://")
+    rollup.await_error_line(STARTED)
     rollup.await_error_line(FIRST_JOB)
     rollup.await_error_line("tasks wait for executors")
     cluster.have_workers(2)
@@ -164,43 +167,59 @@ def tags_of_jobs(log: Path) -> list[str]:
 def test_workers_and_drivers_die_at_random_moments(
     cluster: Cluster, changed: Path, results: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A run survives its worker. After a driver, readers see the old or the new result as a whole."""
+    """A run survives its worker, also one that follows a driver that died.
+
+    After a driver readers see the old or the new result as a whole.
+    """
     cluster.have_workers(2)
     options, chance = cluster_options(cluster, COMMAND_CONF), random.Random(21)
     old, new = map(all_rows, results)
     first = RollupProcess(changed, tmp_path / "first", *options)
-    first.await_error_line(FIRST_JOB)
+    first.await_error_line(STARTED)
     began = time.monotonic()
     assert first.exit_code() == 0
     took = time.monotonic() - began
     for number in range(KILLS):
-        out, moment = tmp_path / str(number), chance.random() * took
-        rollup, job = at_a_running_job(changed, results[0], out, options, moment)
-        where = f"kill {number} in {job}, {moment:.1f} s after the first of {took:.1f} s"
+        begun, out, where = results[0], tmp_path / str(number), f"kill {number}"
         if number % 2:
-            rollup.kill()
-            assert rollup.signal == signal.SIGKILL, where
-            assert all_rows(out) in (old, new), where
-            rollup = RollupProcess(changed, out, *options)
-        else:
-            cluster.replace_worker()
+            begun = tmp_path / f"{number}-begun"
+            job = with_a_killed_driver(changed, results[0], begun, options, chance.random() * took)
+            where += f" after that of a driver in {job}"
+            assert all_rows(begun) in (old, new), where
+        rollup, job = at_a_running_job(changed, begun, out, options, chance.random() * took)
+        cluster.replace_worker()
+        where += f" of a worker in {job}"
         assert rollup.exit_code() == 0, (where, rollup.errors)
-        assert number % 2 or "Lost executor" in rollup.errors, (where, rollup.errors)
+        assert "Lost executor" in rollup.errors, (where, rollup.errors)
         assert all_rows(out) == new, where
+
+
+def with_a_killed_driver(
+    archive: Path, old: Path, out: Path, options: Sequence[str], seconds: float
+) -> str:
+    """Leaves the result of a run that was killed with work left, and names the job."""
+    while True:
+        rollup, job = at_a_running_job(archive, old, out, options, seconds)
+        rollup.kill()
+        assert rollup.signal == signal.SIGKILL, job
+        if all_rows(out) == all_rows(old) or outdated_snapshots(open_rollups(str(out)))[0]:
+            return job
+        shutil.rmtree(out)
+        seconds /= 2
 
 
 def at_a_running_job(
     archive: Path, old: Path, out: Path, options: Sequence[str], seconds: float
 ) -> tuple[RollupProcess, str]:
-    """A run on top of the old result, and its job at the first moment with one after that time.
+    """A run on top of `old`, and its job at the first moment with one after that time.
 
     A run that is quicker than expected is repeated, and met in half the time.
     """
     while True:
         shutil.copytree(old, out)
         rollup = RollupProcess(archive, out, *options)
-        rollup.await_error_line(FIRST_JOB)
-        if not rollup.ended_within(seconds) and (job := rollup.running_job()):
+        rollup.await_error_line(STARTED)
+        if not rollup.ended_within(seconds) and (job := rollup.running_job(executors=2)):
             return rollup, job
         assert rollup.exit_code() == 0, rollup.errors
         shutil.rmtree(out)

@@ -150,16 +150,20 @@ class RollupProcess:
             return False
         return True
 
-    def running_job(self) -> str:
-        """What Spark's UI calls a job that runs, as soon as there is one; "" if the run ends."""
+    def running_job(self, executors: int) -> str:
+        """What Spark's UI calls a job whose tasks run, as soon as there is one and all executors.
+
+        "" if the run ends before.
+        """
         (address,) = re.findall(r"Spark UI: (\S+)", self.errors)
         while not self.ended_within(0.02):
             with contextlib.suppress(OSError):  # it is about to end
                 (application,) = _json(f"{address}/api/v1/applications")
-                jobs = _json(f"{address}/api/v1/applications/{application['id']}/jobs")
-                for job in jobs:
-                    if job["status"] == "RUNNING":
-                        return str(job["description"])
+                base = f"{address}/api/v1/applications/{application['id']}"
+                present = [each["id"] for each in _json(f"{base}/executors")]
+                jobs = [each for each in _json(f"{base}/jobs") if each["numActiveTasks"]]
+                if len(present) > executors and jobs:  # one more is the driver
+                    return str(jobs[0]["description"])
         return ""
 
     @property
