@@ -13,6 +13,8 @@ PART_alerts := tests/contract/alerts tests/lab tests/e2e tests/promtool
 PARALLEL_alerts := --numprocesses 7 --dist worksteal
 PART_archive := tests/integration/archive tests/unit/archive
 PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
+# Spark runs once at a time: on other workers its tests would wait for it until their time is over.
+PARALLEL_spark := --numprocesses 0
 PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
 HOSTILE_SOURCES := $(addprefix tests/integration/sources/test_,access.py hostile_connections.py hostile_monitoring.py required_tls.py short_lists.py)
 PART_security := tests/integration/exporter tests/integration/events/test_forged.py $(HOSTILE_SOURCES) tests/unit/streamgauge/serving tests/unit/exporter/sources tests/unit/exporter/events tests/unit/archive/remote_write tests/unit/archive/http
