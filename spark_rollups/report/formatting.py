@@ -12,6 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, meta
 
+from spark_rollups.report.facts.assets import total
+
 Value = str | float | int | date | None  # of a cell
 
 UNKNOWN = "unknown"
@@ -232,7 +234,7 @@ FILTERS = {
     "amount": lambda value: text_of(Kind.COUNT, value), "bytes": bytes_text, "capital": capital,
     "count": count, "day": day, "day_range": day_range, "days": days_listed, "listed": listed,
     "lower_first": lower_first, "plural": plural, "share": share, "span": span,
-    "text": lambda value, kind: text_of(kind, value),
+    "total": total, "text": lambda value, kind: text_of(kind, value),
 }  # fmt: skip
 
 

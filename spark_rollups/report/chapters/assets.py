@@ -10,7 +10,7 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report.chapters.tables import asset_table, chapter, table
-from spark_rollups.report.facts.assets import known, total
+from spark_rollups.report.facts.assets import known
 from spark_rollups.report.facts.columns import HEALTHY
 from spark_rollups.report.facts.events import (
     CODES,
@@ -29,14 +29,11 @@ _LEVELS = {"crit": Level.CRITICAL, "warn": Level.WARNING}
 
 
 def streams_chapter(facts: Facts) -> Chapter:
-    pair, now, before = facts.streams, facts.streams.now, facts.streams.before
-    names = zip(now.names, now.seen.tolist(), strict=True)
+    names = zip(facts.streams.now.names, facts.streams.now.seen.tolist(), strict=True)
+    found = asset_table(facts, "streams", levels=_levels(facts))
     return chapter(
-        facts, "streams", [asset_table(facts, "streams", levels=_levels(facts))],
-        there=now.seen.sum(), accounts=len({name[:2] for name, seen in names if seen}),
-        size=total(pair["bytes"]), growth=total(pair["growth"]),
-        new=(now.seen & ~before.seen).sum(), gone=(before.seen & ~now.seen).sum(),
-    )  # fmt: skip
+        facts, "streams", [found], accounts=len({name[:2] for name, seen in names if seen})
+    )
 
 
 def _levels(facts: Facts) -> list[Level]:
@@ -57,7 +54,6 @@ def publishing_chapter(facts: Facts, rejections: Sequence[Rejections]) -> Chapte
     ]
     return chapter(
         facts, "publishing", [asset_table(facts, "publishing"), table(facts, "rejections", rows)],
-        stored=total(facts.streams["stored"]), unstored=total(facts.streams["unstored"]),
         counted=bool(rejections) or rejected.has(c.STREAM_PUBLISH_REJECTIONS),
     )  # fmt: skip
 
@@ -72,9 +68,6 @@ def consumers_chapter(facts: Facts) -> Chapter:
         facts, "consumers",
         [asset_table(facts, "consumers"), _verdicts(facts), table(facts, "conditions", conditions)],
         [_shares(facts)], facts.source_line(("states",)),
-        there=now.seen.sum(), known=not np.isnan(pair["not_well"][now.seen]).all(),
-        bad=(pair["not_well"] > 0.01).sum(), losing=(pair["lost"] > 0).sum(),
-        lost=float(np.nansum(pair["lost"])),
     )  # fmt: skip
 
 
@@ -165,7 +158,6 @@ def servers_chapter(facts: Facts) -> Chapter:
     return chapter(
         facts, "servers", [asset_table(facts, "servers"), asset_table(facts, "accounts")],
         [_fills(facts)], facts.source_line(("daily", "forecasts")),
-        there=facts.servers.now.seen.sum(), restarted=sum(map(bool, facts.servers["restart_days"])),
     )  # fmt: skip
 
 
@@ -189,10 +181,7 @@ def clocks_chapter(facts: Facts) -> Chapter:
     pair, line = facts.servers, facts.threshold(t.CLOCK_OFFSET)
     measured = ~np.isnan(pair["offset_high"])
     tables = [asset_table(facts, "clocks", measured)] if measured.any() else ()
-    return chapter(
-        facts, "clocks", tables, [_offsets(facts, line)], measured=bool(measured.any()), line=line,
-        beyond=(pair["certain_seconds"] > line).sum(),
-    )  # fmt: skip
+    return chapter(facts, "clocks", tables, [_offsets(facts, line)], line=line)
 
 
 def _offsets(facts: Facts, line: float) -> Figure | None:

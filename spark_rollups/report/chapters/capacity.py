@@ -188,7 +188,6 @@ def _scenario(facts: Facts, each: Scenario, found: Scenarios) -> Row:
     )  # fmt: skip
 
 
-_SEASONAL = 1.2  # the busiest weekday has this much more than the quietest
 _GOOD = 0.8  # the share of levels that the range should hold
 
 
@@ -197,21 +196,12 @@ def year_chapter(facts: Facts, year: Year) -> Chapter:
     source = f"daily, {fmt.plural(days, 'day')} of {fmt.plural(len(year.months), 'month')}"
     months = [_month_row(year, totals) for totals in reversed(year.months)]
     scores = [_score_row(score) for score in year.scores]
-    last, ago = year.months[-1], _year_before(year, year.months[-1])
-    high, low = max(year.weekdays, default=0.0), min(year.weekdays, default=0.0)
-    busiest, quietest = (
-        calendar.day_name[year.weekdays.index(each)] if year.weekdays else ""
-        for each in (high, low)
-    )
     return chapter(
         facts, "year",
         [table(facts, "year", months, source=source),
          table(facts, "scoreboard", scores, source=f"forecasts of earlier months; {source}")],
-        _figures(year), source, year=year, ago=ago,
-        change=fmt.change(last.size, ago.size) if ago else "", high=high, low=low,
-        busiest=busiest, quietest=quietest, seasonal=low <= 0 or high / low >= _SEASONAL,
-        judged=sum(each.judged for each in year.scores),
-        inside=sum(each.inside for each in year.scores),
+        _figures(year), source, year=year, ago=_year_before(year, year.months[-1]),
+        change=months[0].values[-1], weekdays=calendar.day_name,
     )  # fmt: skip
 
 

@@ -218,11 +218,11 @@ def _headline(facts: Facts, actions: Sequence[Action]) -> tuple[Level, str]:
 
 
 def _sentences(facts: Facts, actions: Sequence[Action]) -> tuple[str, ...]:
-    growth, growth_before = (total(facts.streams[name]) for name in ("growth", "growth_before"))
-    lost = facts.consumers["lost"]
+    lags = facts.consumers["lag_seconds"]
+    worst = int(np.nanargmax(lags)) if np.nan_to_num(lags).any() else None
     earlier = {each.key: each for each in facts.forecasts_before}
     limits = [
-        (each, _moved(each, earlier.get(each.key)))
+        (each, earlier.get(each.key))
         for each in _one_server(filling(facts))[:_LIMITS_SHOWN]
         if each.likely is not None and each.outlook != Outlook.REACHED
     ]
@@ -232,11 +232,8 @@ def _sentences(facts: Facts, actions: Sequence[Action]) -> tuple[str, ...]:
         if any(finding.advice and not finding.advice.fits for finding in each.findings)
     )
     return fmt.sentences(
-        "front", facts=facts, lost=total(lost), losers=(lost > 0).sum(),
-        limits=limits, size=total(facts.streams["bytes"]), growth=growth,
-        growth_before=growth_before if facts.days_before else None, tight=list(dict.fromkeys(tight)),
-        worst=_worst_lag(facts),
-    )  # fmt: skip
+        "front", facts=facts, limits=limits, tight=list(dict.fromkeys(tight)), worst=worst
+    )
 
 
 def _one_server(forecasts: Sequence[Forecast]) -> list[Forecast]:
@@ -245,29 +242,6 @@ def _one_server(forecasts: Sequence[Forecast]) -> list[Forecast]:
     for each in forecasts:
         first.setdefault(each.system if each.server else each.key, each)
     return list(first.values())
-
-
-def _moved(each: Forecast, before: Forecast | None) -> str:
-    """How the date moved since the month before."""
-    if before is None or each.likely is None:
-        return ""
-    if before.likely is None:
-        return "; a month ago it had no date" if before.outlook != Outlook.UNKNOWN else ""
-    days = (each.likely - before.likely).days
-    if abs(days) <= 2:
-        return "; a month ago the date was the same"
-    moved = f"{fmt.plural(abs(days), 'day')} {'later' if days < 0 else 'earlier'}"
-    return f"; a month ago it was {fmt.day(before.likely)}, {moved}"
-
-
-def _worst_lag(facts: Facts) -> dict[str, Any] | None:
-    lags = facts.consumers["lag_seconds"]
-    if not np.nan_to_num(lags).any():
-        return None
-    index = int(np.nanargmax(lags))
-    _, _, stream, consumer = facts.consumers.now.names[index]
-    day = facts.consumers["lag_day"][index]
-    return {"lag": float(lags[index]), "day": day, "stream": stream, "consumer": consumer}
 
 
 _NONE = "no owner set"
