@@ -84,10 +84,9 @@ class Store:
         for each in added:
             level = level + each.levels(days)
         full = np.flatnonzero(level >= self.limit)
-        if not len(full):
-            return None
-        found = as_of + timedelta(days=int(full[0]))
-        return found if self.likely is None or factor < 1.0 else min(found, self.likely)
+        found = as_of + timedelta(days=int(full[0])) if len(full) else None
+        # More growth is never later.
+        return min(filter(None, (found, self.likely)), default=None) if factor >= 1.0 else found
 
     def full_text(self, day: date | None) -> str:
         if day is not None:
