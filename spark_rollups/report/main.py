@@ -57,10 +57,14 @@ def build_report(
     facts = read_facts(source, month, thresholds, progress)
     stores, owners = stores_of(facts), owners_of(facts, settings.owners)
     # Read now, so that the progress shows it.
-    progress(f"reading states of {fmt.plural(len(facts.consumers.now), 'consumer')}")
-    for what in ("states", "conditions", "lag_seconds_usual"):
-        progress(f"reading {what}")
-        _ = facts.consumers[what]
+    consumers = fmt.plural(len(facts.consumers.now), "consumer")
+    for what, column in (
+        ("states", "states"),
+        ("conditions", "conditions"),
+        ("lag", "lag_seconds_usual"),
+    ):
+        progress(f"reading {what} of {consumers}")
+        _ = facts.consumers[column]
     at_end = current_state(facts)
     progress("reading events")
     events, checks = events_of(facts), failing_checks(facts)

@@ -19,14 +19,6 @@ from spark_rollups.report.model import Chapter, Column, Row, Table
 
 Cells = Floats | Sequence[Value]  # one column of a table
 _SPARKLINES = 50  # rows with one; the page shows 25 by default
-_TITLES = {
-    "owners": "Owners", "what-if": "What if", "months": "Month over month", "year": "The year",
-    "limits": "Limits and their dates", "streams": "Streams", "consumers": "Consumers",
-    "servers": "Servers and accounts", "clocks": "Clocks", "publishing": "Publishing",
-    "abandoned": "Abandoned messages", "configuration": "Configuration",
-    "right-sizing": "Right-sizing", "changes": "Changes", "data-quality": "Data quality",
-    "method": "Method and backtest",
-}  # fmt: skip
 
 
 def chapter(
@@ -35,7 +27,7 @@ def chapter(
 ) -> Chapter:  # fmt: skip
     """`values` are those of its sentences; `source` is that of its figures."""
     return Chapter(
-        key, _TITLES[key], sentences(key.replace("-", "_"), facts=facts, **values),
+        key, definitions()["chapters"][key], sentences(key.replace("-", "_"), facts=facts, **values),
         tuple(filter(None, tables)), tuple(filter(None, figures)),
         source=source or facts.source_line(("daily",)),
     )  # fmt: skip
