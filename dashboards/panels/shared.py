@@ -48,7 +48,7 @@ def held_conditions(q: Scope, start: Metric, name: str) -> StateTimeline:
         mapping=ValueMapping((MappedValue(1, "holds", WARN),)),
         no_value="none",
         width=24,
-        height=5,
+        height=7,
     )
 
 

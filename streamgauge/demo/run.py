@@ -201,7 +201,9 @@ class Run:
             child = services.prometheus(programs, self.folder, port, wiring)
             self._watch(await self.stack.enter_async_context(child))
         address = f"http://127.0.0.1:{port}"
-        self._link("Prometheus", f"{address}/", "our rules with shorter waits: see /alerts")
+        self._link(
+            "Prometheus", f"{address}/", "our rules with shorter waits: see Alerts in its menu"
+        )
         return address
 
     async def _start_grafana(self, engine: Engine, port: int, prometheus: str) -> None:

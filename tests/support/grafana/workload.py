@@ -39,7 +39,7 @@ async def prepare(jetstream: JetStreamContext) -> None:
         StreamConfig(
             name=VAULT,
             subjects=["vault.>"],
-            max_msgs=200,
+            max_msgs=20,
             max_bytes=100_000,
             discard=DiscardPolicy.NEW,
         )
