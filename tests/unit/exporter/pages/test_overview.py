@@ -87,6 +87,7 @@ def test_the_headline_counts_what_pages_and_what_raises_tickets() -> None:
     page = Outline(site(UNWELL).overview())
     assert "✕ 2 critical, 2 warnings" in page.words
     assert ("section", "class", "summary critical") in page.attributes
+    assert "publishes that are not stored" in page.words, "what no poll shows is said"
 
 
 def test_half_of_the_deliveries_being_redeliveries_is_not_ok() -> None:
