@@ -69,7 +69,12 @@ def _environment() -> Environment:
     made.filters |= {
         **fmt.FILTERS,
         **SHAPES,
+        "action_values": action_values,
         "by_code": _by_code,
+        "clean": clean,
+        "finding_values": _finding,
+        "json": _json,
+        "record": _record,
         "by_owner": _by_owner,
         "commands": _commands,
         "figure": lambda figure: Markup(figure_html(figure)),  # noqa: S704 - a template made it
@@ -204,42 +209,14 @@ def action_values(action: Action) -> dict[str, str | list[str]]:
 
 def json_parts(report: Report) -> Iterator[str]:
     """A line for each action, finding and row: indentation takes ten times the CPU."""
-    front = report.front
-    summary: dict[str, Any] = {"headline": clean(front.headline)}
-    for name in ("sentences", "worse", "better", "unknown"):
-        summary[name] = [clean(sentence) for sentence in getattr(front, name)]
-    fields = {
-        "format": REPORT_FORMAT,
-        "month": str(report.month),
-        "made": report.made.isoformat(timespec="seconds"),
-        "systems": map(clean, report.systems),
-        "days_with_data": (day.isoformat() for day in report.covered),
-        "summary": summary,
-        "actions": map(action_values, report.actions),
-        "findings": map(_finding, report.findings),
-    }
-    yield "{"
-    for key, value in fields.items():
-        yield f"{_json(key)}: "
-        yield from _array(value) if isinstance(value, Iterator) else (_json(value),)
-        yield ",\n"
-    yield '"tables": {'
-    for number, table in enumerate(report.tables()):
-        yield ",\n" if number else "\n"
-        yield from _table(table)
-    yield "}}\n"
+    parts = _environment().get_template("report.json").stream(report=report, format=REPORT_FORMAT)
+    parts.enable_buffering(1000)
+    return parts
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _array(values: Iterable[Any]) -> Iterator[str]:
-    begin = "[\n"
-    for value in values:
-        yield begin + _json(value)
-        begin = ",\n"
-    yield "]" if begin == ",\n" else "[]"
+def _json(value: Any) -> Markup:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Markup(text)  # noqa: S704 - a value of a JSON file
 
 
 def _finding(each: Finding) -> dict[str, Any]:
@@ -259,17 +236,11 @@ def _finding(each: Finding) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> Iterator[str]:
-    keys = [column.key for column in table.all_columns]
-    yield f'{_json(table.key)}: {{"title": {_json(table.title)}, "source": {_json(table.source)}'
-    yield ', "columns": '
-    yield from _array(
-        {"key": each.key, "title": each.title, "kind": each.kind.value, "hint": each.hint}
-        for each in table.all_columns
-    )
-    yield ', "rows": '
-    yield from _array(dict(zip(keys, map(_plain, row.values), strict=True)) for row in table.rows)
-    yield "}"
+def _record(row: Row, table: Table) -> dict[str, Any]:
+    return {
+        column.key: _plain(value)
+        for column, value in zip(table.all_columns, row.values, strict=True)
+    }
 
 
 def _plain(value: Value) -> str | float | int | None:
