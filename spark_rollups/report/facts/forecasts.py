@@ -225,7 +225,8 @@ def year_of(source: Source, month: Month) -> Year:
         stored = {day: number for day, number in loads.items() if number is not None}
         load |= stored
         size = _total(source, c.STREAM_BYTES, "last", days[-1])
-        before = months[-1].size if months and months[-1].month == month.before else None
+        ends = [day for day in covered if month.before.first <= day < month.first]
+        before = _total(source, c.STREAM_BYTES, "last", ends[-1]) if ends else None
         growth = None if size is None or before is None else size - before
         storage = _total(source, c.SERVER_STORAGE_USED_BYTES, "last", days[-1])
         per_day = mean(stored.values()) if stored else None

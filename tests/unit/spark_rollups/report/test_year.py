@@ -47,6 +47,17 @@ def test_months_have_size_growth_and_load() -> None:
     assert "needs data of the same month a year ago" in chapter_text(report_of(healthy()))
 
 
+def test_the_oldest_month_has_its_growth_since_the_one_before_it() -> None:
+    """Thirteen months are shown; the fourteenth is only the base of the oldest."""
+    rollups = LiteralRollups()
+    days = [date(2025, 10, 1) + timedelta(days=n) for n in range(426)]
+    rollups.gauge(c.UP, days, 1)
+    rollups.gauge(c.STREAM_BYTES, days, lambda day: day * GIB, **STREAM)
+    rows = rows_of(report_of(rollups), "year")
+    assert (len(rows), rows[-1]["month"]) == (13, "November 2025")
+    assert rows[-1]["growth"] == pytest.approx(30 * GIB)
+
+
 def test_year_over_year_compares_the_same_month() -> None:
     report = report_of(with_year(healthy()))
     rows = {row["month"]: row for row in rows_of(report, "year")}
