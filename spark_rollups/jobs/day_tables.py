@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Final
 
 from archive.tables.schema import HOURLY, SAMPLES, SERIES
@@ -123,10 +123,7 @@ class DayTables:
         stored = [day for day in self._days if day not in raw]
         parts = [self._of_days(self._table(HOURLY), stored)] if stored else []
         parts += [self._hours_from_samples(raw)] if raw else []
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.unionByName(part)
-        return whole
+        return reduce(lambda one, other: one.unionByName(other), parts)
 
     def _hours_from_samples(self, days: list[str]) -> Any:
         before = sorted({shifted(day, -1) for day in days} - set(days))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from functools import reduce
 from typing import Any
 
 from spark_rollups.forecasting.plans import HISTORY_DAYS, forecasts, trends
@@ -57,7 +58,8 @@ def write_snapshots(
             else:
                 hourly = _table(session.spark, rollups, "hourly_gauges")
                 parts = [forecasts(hourly, daily, day) for day in days]
-            rows = _union(parts).hint("rebalance", "as_of")
+            rows = reduce(lambda one, other: one.unionByName(other), parts)
+            rows = rows.hint("rebalance", "as_of")
             replace_partitions(rows, out, name, [*outdated, *dropped], note_text(**note))
 
 
@@ -86,10 +88,3 @@ def _touched(day: str, changed: Iterable[str]) -> bool:
 
 def _table(spark: Any, rollups: Rollups, name: str) -> Any:
     return read_table(spark, rollups.root, name, rollups.version(name).number)
-
-
-def _union(parts: Sequence[Any]) -> Any:
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.unionByName(part)
-    return whole

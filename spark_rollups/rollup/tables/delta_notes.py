@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -42,21 +43,36 @@ class TableVersion:
 def read_version(root: Root, table: str, version: int | None = None) -> TableVersion:
     """The newest version, unless another is given. Raises RollupError."""
     import pyarrow as pa  # type: ignore[import-untyped]
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError, TableNotFoundError
 
-    try:
-        found = DeltaTable(f"{root.text}/{table}", version=version)
+    with _opened(root, table, version, optional=True) as found:
+        if found is None:
+            return TableVersion(ABSENT, ())
         actions = pa.table(found.get_add_actions(flatten=True)).to_pylist()
-    except TableNotFoundError:
-        return TableVersion(ABSENT, ())
-    except (DeltaError, OSError) as error:
-        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
     files = [
         TableFile(f"{table}/{unquote(each['path'])}", each["num_records"] or 0, _partition(each))
         for each in actions
     ]
     return TableVersion(found.version(), tuple(sorted(files, key=lambda file: file.path)))
+
+
+@contextlib.contextmanager
+def _opened(
+    root: Root, table: str, version: int | None = None, *, optional: bool = False
+) -> Iterator[Any]:
+    """The table; None if there is none and it is optional. Errors of delta-rs become a RollupError."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        try:
+            found = DeltaTable(f"{root.text}/{table}", version=version)
+        except TableNotFoundError:
+            if not optional:
+                raise
+            found = None
+        yield found
+    except (DeltaError, OSError) as error:
+        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
 
 
 def _partition(action: dict[str, Any]) -> str:
@@ -88,15 +104,8 @@ def _changes(commit: bytes) -> Iterator[dict[str, Any]]:
 
 def newest_note(root: Root, table: str) -> dict[str, Any]:
     """What the newest rollup noted in its commit to this table; {} without one."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError, TableNotFoundError
-
-    try:
-        history = DeltaTable(f"{root.text}/{table}").history()
-    except TableNotFoundError:
-        return {}
-    except (DeltaError, OSError) as error:
-        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
+    with _opened(root, table, optional=True) as found:
+        history = found.history() if found is not None else []
     for commit in history:
         text = commit.get("userMetadata")
         try:
@@ -115,28 +124,18 @@ def note_text(**entries: Any) -> str:
 
 def ensure_note(root: Root, table: str, text: str) -> None:
     """Commits the note alone if the last commit lacks it: Spark skips a commit without files."""
-    from deltalake import CommitProperties, DeltaTable
-    from deltalake.exceptions import DeltaError
+    from deltalake import CommitProperties
 
-    try:
-        found = DeltaTable(f"{root.text}/{table}")
+    with _opened(root, table) as found:
         if found.history(1)[0].get("userMetadata") == text:
             return
         found.create_write_transaction(
             [], "append", found.schema(), found.metadata().partition_columns,
             commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
         )  # fmt: skip
-    except (DeltaError, OSError) as error:
-        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
 
 
-def vacuum(root: Root, table: str, hours: int) -> int:
-    """Deletes files that no version of the last hours has; returns how many."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
-    try:
-        found = DeltaTable(f"{root.text}/{table}")
-        return len(found.vacuum(hours, dry_run=False, enforce_retention_duration=False))
-    except (DeltaError, OSError) as error:
-        raise RollupError(f"{root}/{table}: {str(error).splitlines()[0]}") from error
+def vacuum(root: Root, table: str, hours: int) -> None:
+    """Deletes files that no version of the last hours has."""
+    with _opened(root, table) as found:
+        found.vacuum(hours, dry_run=False, enforce_retention_duration=False)

@@ -11,7 +11,14 @@ from deltalake import DeltaTable, write_deltalake
 from support.rollups.delta_tables import write_rollups
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.rollup.tables.delta_notes import changed_partitions
+from spark_rollups.rollup.tables.delta_notes import (
+    ABSENT,
+    changed_partitions,
+    ensure_note,
+    newest_note,
+    read_version,
+    vacuum,
+)
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.rollup.tables.schemas import (
     DAILY,
@@ -201,3 +208,13 @@ def test_spark_gets_the_address_of_its_own_file_systems(
 ) -> None:
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     assert Root(text).spark == address
+
+
+def test_a_missing_table_is_no_version_but_can_neither_be_noted_nor_cleaned(root: Root) -> None:
+    """A Spark Connect server may have written to a folder of its own machine."""
+    assert read_version(root, "elsewhere").number == ABSENT
+    assert newest_note(root, "elsewhere") == {}
+    with pytest.raises(RollupError, match="elsewhere"):
+        ensure_note(root, "elsewhere", "{}")
+    with pytest.raises(RollupError, match="elsewhere"):
+        vacuum(root, "elsewhere", 1)
