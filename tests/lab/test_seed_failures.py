@@ -67,18 +67,15 @@ async def _wrong_texts(
 def others(failures: Iterable[Failure], recorder: Recorder) -> list[str]:
     """Alerts above info that no failure explains."""
     allowed = {
-        (PREFIX + alert, stream)
+        (PREFIX + alert, failure.stream)
         for failure in failures
-        for alerts, stream in (
-            ((failure.alert, *failure.beside), failure.stream),
-            (failure.of_servers, ""),
-        )
-        for alert in alerts
+        for alert in (failure.alert, *failure.beside)
     }
+    of_servers = {PREFIX + alert for failure in failures for alert in failure.of_servers}
     return [
         f"unexpected: {one.name} {one.stream} {one.consumer}: {one.description}"
         for one in recorder.above_info()
-        if (one.name, one.stream) not in allowed
+        if (one.name, one.stream) not in allowed and one.name not in of_servers
     ]
 
 

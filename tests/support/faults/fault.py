@@ -132,7 +132,7 @@ async def all_happen(faults: Iterable[Fault], site: Site, trial: Pipeline) -> No
             group.create_task(fault.happen(site, trial.inbox))
 
 
-RECEIVERS = {"critical": "page", "warning": "ticket"}
+RECEIVERS = {"critical": "page", "warning": "ticket", "info": "info"}
 
 
 def assert_notified_once(

@@ -17,6 +17,7 @@ class ConsumerRemoved(Fault):
     """A durable was deleted. The remedy recreates it after the last message it had finished."""
 
     alerts = (info("ConsumerRemoved", **on_stream("BEREFT")),)
+    beside = (ticket("ConsumerRecreated", **on_stream("BEREFT", consumer="worker")),)  # the remedy
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("BEREFT", subjects=["bereft"])

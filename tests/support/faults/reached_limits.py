@@ -48,6 +48,8 @@ class AccountStorageFull(Fault):
 
     # The account has no tiers: Prometheus leaves the empty label out.
     alerts = (page("AccountStorageFull", system=SYSTEM, account=LIMITED, limit="storage"),)
+    # The page covers it, but a remedy can end the page while the wait of the ticket ends.
+    beside = (ticket("AccountStorageHigh", system=SYSTEM, account=LIMITED, limit="storage"),)
 
     async def prepare(self, site: Site) -> None:
         await site.limited.stream("LARGE", subjects=["large"])

@@ -127,7 +127,7 @@ class Failure(ABC):
     alert: ClassVar[str]  # without the prefix; empty: it is normal and raises none
     check: ClassVar[str] = ""  # of ConfigFinding
     beside: ClassVar[tuple[str, ...]] = ()  # may come before or after it, on the same stream
-    of_servers: ClassVar[tuple[str, ...]] = ()  # the same, of alerts without a stream
+    of_servers: ClassVar[tuple[str, ...]] = ()  # the same, of any stream
     account_sees: ClassVar[bool] = True  # whether the account source alone raises it too
     by_cli: ClassVar[bool] = True  # its remedy needs the nats CLI
 
