@@ -133,12 +133,14 @@ INTEREST_DISCARDING = Alert(
     severity=Severity.WARNING,
     when=(increase(catalog.STREAM_STORED_MESSAGES, "5m") > 0)
     .where(_no_consumer)
-    .where(holds(catalog.STREAM_INFO, retention="interest")),
+    .where(holds(catalog.STREAM_INFO, retention="interest"))
+    .unless(_read_by_mirrors),
     for_="5m",
     summary="A stream acknowledges messages and keeps none of them.",
     description=f"{STREAM} has interest retention and no consumer: it acknowledged about {COUNT} "
     "messages in the last 5 minutes and kept none.",
-    condition="A stream with interest retention has no consumer while messages are published.",
+    condition="A stream with interest retention has no consumer, and no mirror or source in its "
+    "account, while messages are published.",
     board=Board.STREAM,
 )
 

@@ -120,7 +120,6 @@ class SignalState:
                 on_exporter_clock(row.last_time, row.leader, clocks),
                 lambda origin: stored(row.account, origin),
                 self.limits,
-                published=on_exporter_clock(row.last_stored, row.leader, clocks),
                 is_origin=(row.account, row.name) in origins,
                 unfinished=unfinished.get((row.account, row.name)),
             )

@@ -172,7 +172,7 @@ def _of_stream(word: str, row: Stream) -> Iterator[str]:
             yield f"{server} holds {messages:,}"
         yield f"the leader holds {row.messages:,}"
     elif word == "no_interest":
-        yield f"no consumer, {count(row.last_seq, 'message')} acknowledged"
+        yield f"no consumer, last sequence {row.last_seq:,}"
     elif word == "unreachable_messages":
         yield f"{count(row.messages, 'message')}, none pending on its {count(row.consumers, 'consumer')}"
     elif word == "index_damaged":

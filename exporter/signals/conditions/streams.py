@@ -54,7 +54,6 @@ class StreamFacts(Struct, frozen=True, gc=False):
     last_stored: float | None = None
     origin_stored: OriginTime = lambda _: None  # when another stream last stored a message
     limits: Limits = DEFAULT_LIMITS
-    published: float | None = None  # the last message, also one that is gone
     is_origin: bool = False  # mirrors and sources read through consumers that are not listed
     unfinished: int | None = None  # pending or unacknowledged messages of all its consumers
 
@@ -65,7 +64,15 @@ class StreamConditions(Struct, gc=False):
     held: Held = ()
     trend: FillTrend | None = None
     stored: tuple[int, float] | None = None  # last sequence of a full stream, and when it moved
+    discarded: tuple[int, float] | None = None  # the same of an interest stream without interest
     unreachable_since: float | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next poll needs what this one found."""
+        return any(
+            each is not None for each in (self.trend, self.discarded, self.unreachable_since)
+        )
 
     def update(self, row: Stream, facts: StreamFacts) -> Unjudged:
         """The conditions that cannot be judged now, and why."""
@@ -104,7 +111,7 @@ class StreamConditions(Struct, gc=False):
         waits = full and self._is_back_pressure(row, facts.now)
         if full and not waits:
             yield FULL, facts.now if facts.last_stored is None else facts.last_stored
-        if _discards_all(row, facts):
+        if self._discards_all(row, facts):
             yield NO_INTEREST, facts.now
         if _has_diverged(row, facts):
             yield DIVERGED, facts.now
@@ -132,15 +139,22 @@ class StreamConditions(Struct, gc=False):
         Where acks remove nothing a full stream loses what publishers do not keep."""
         if row.config is None or row.config.retention == "limits":
             return False
-        if self.stored is None or row.last_seq != self.stored[0]:
-            first = self.stored is None
-            self.stored = (row.last_seq, -inf if first else now)
+        self.stored = _moved(self.stored, row.last_seq, now)
         return now - self.stored[1] <= _WAITING_SECONDS
+
+    def _discards_all(self, row: Stream, facts: StreamFacts) -> bool:
+        """Whether messages were published lately, and since it has had no reader."""
+        if row.consumers or facts.is_origin or not _keeps_what_is_read(row):
+            self.discarded = None
+            return False
+        self.discarded = _moved(self.discarded, row.last_seq, facts.now)
+        return facts.now - self.discarded[1] <= _PUBLISHED_SECONDS
 
     def _unreachable(self, row: Stream, facts: StreamFacts) -> float | None:
         """Since when the messages of a work queue are of no consumer, if that lasts."""
-        if facts.unfinished != 0 or not row.messages or not is_work_queue(row):
-            if facts.unfinished is not None:
+        if facts.unfinished != 0 or facts.is_origin:
+            # A queue without messages or consumers has nothing unfinished either.
+            if facts.unfinished is not None or not (row.messages and row.consumers):
                 self.unreachable_since = None
             return None
         if self.unreachable_since is None:
@@ -199,7 +213,7 @@ def judge_streams(
             unjudged[key] = missing
         if state.held:
             found[key] = state.held
-        if state.held or state.trend is not None or state.unreachable_since is not None:
+        if state.held or state.goes_on:
             kept[key] = state
     return kept, found, unjudged
 
@@ -223,12 +237,16 @@ def is_work_queue(row: Stream) -> bool:
     return row.config is not None and row.config.retention == "workqueue"
 
 
-def _discards_all(row: Stream, facts: StreamFacts) -> bool:
-    if row.config is None or row.config.retention != "interest" or row.config.mirror:
-        return False
-    if row.consumers or facts.is_origin or facts.published is None:
-        return False
-    return facts.now - facts.published <= _PUBLISHED_SECONDS
+def _keeps_what_is_read(row: Stream) -> bool:
+    config = row.config
+    return config is not None and config.retention == "interest" and not config.mirror
+
+
+def _moved(before: tuple[int, float] | None, last_seq: int, now: float) -> tuple[int, float]:
+    """A last sequence and when it moved; the first one says nothing."""
+    if before is None:
+        return last_seq, -inf
+    return before if before[0] == last_seq else (last_seq, now)
 
 
 def _has_diverged(row: Stream, facts: StreamFacts) -> bool:

@@ -75,7 +75,8 @@ def _was_touched(before: Consumer, row: Consumer) -> bool:
 def _unexplained(before: Counted, now: Counted) -> int:
     """Replies beyond one for each message that was finished, and one for each that was refused.
 
-    Where most replies refuse, the rest says nothing: the counts are of different moments."""
+    Without advisories a refused message is like one whose ack_wait ended: redelivered. Where these
+    are most of the replies, the rest says nothing: the counts are of different moments."""
     again = now.redeliveries - before.redeliveries
     finished = (now.deliveries - before.deliveries - again) - (now.unacked - before.unacked)
     replies, refused = now.acks - before.acks, max(again, now.naks - before.naks)

@@ -121,6 +121,7 @@ STATE = (
         silent={
             "nothing published": {"stream_stored_messages_total": 500},
             "limits": {_INTEREST: None, 'stream_info{retention="limits",leader="n1"}': 1},
+            "mirrored": {'stream_source_active_seconds{stream="COPY",source="ORDERS"}': 1},
         },
         values="300;",
     ),

@@ -172,7 +172,7 @@ FULL = stream_config(discard="new", max_messages=10)
         ("replica_lagging", stream(replicas=(Replica("n2", 7000, False, 1.0),)), "n2 is 7,000 entries behind"),
         ("mirror_stale", stream(origins=(StreamOrigin("UP", 0, 120.0, ""),)), "UP: last active 2 min ago"),
         ("diverged", stream(messages=5, follower_messages=(("n2", 9),)), "n2 holds 9, the leader holds 5"),
-        ("no_interest", stream(last_seq=7000), "no consumer, 7,000 messages acknowledged"),
+        ("no_interest", stream(last_seq=7000), "no consumer, last sequence 7,000"),
         ("unreachable_messages", stream(messages=3, consumers=1), "3 messages, none pending on its 1 consumer"),
         ("index_damaged", stream(messages=3, subjects=4), "4 subjects, 3 messages"),
     ],

@@ -62,7 +62,7 @@ def test_year_over_year_compares_the_same_month() -> None:
     report = report_of(with_year(healthy()))
     rows = {row["month"]: row for row in rows_of(report, "year")}
     assert rows["November 2026"]["year_before"].replace("\u00a0", " ") == "+100 %"
-    assert "The size of streams changed by +100 % since November 2025." in chapter_text(report)
+    assert "The size of streams since November 2025: +100 %." in chapter_text(report)
 
 
 def test_a_weekly_season_is_found_and_none_is_invented() -> None:

@@ -55,7 +55,10 @@ def test_each_condition_holds_at_its_threshold_and_not_just_below(
 
 
 INTEREST = stream_config(retention="interest")
-DISCARDING = {"config": INTEREST, "messages": 0, "last_seq": 70, "last_stored": at(NOW - 1)}
+
+
+def discarding(last_seq: int = 70, **changes: Any) -> Any:
+    return orders(70, **{"config": INTEREST, "messages": 0, "last_seq": last_seq} | changes)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +66,7 @@ DISCARDING = {"config": INTEREST, "messages": 0, "last_seq": 70, "last_stored": 
     [
         ({}, {"no_interest"}),
         ({"consumers": 1}, set()),
-        ({"last_stored": at(NOW - 280)}, {"no_interest"}),
-        ({"last_stored": at(NOW - 310)}, set()),  # nothing is published any more
-        ({"last_stored": None}, set()),
+        ({"last_seq": 70}, set()),  # nothing was published since
         ({"config": stream_config(retention="limits")}, set()),
         ({"config": stream_config(retention="interest", mirror="FAR")}, set()),
     ],
@@ -73,12 +74,32 @@ DISCARDING = {"config": INTEREST, "messages": 0, "last_seq": 70, "last_stored": 
 def test_an_interest_stream_without_consumers_keeps_nothing(
     changes: dict[str, Any], expected: set[str]
 ) -> None:
-    assert set(held(Polls(), orders(70, **DISCARDING | changes))) == expected
+    polls = Polls()
+    assert held(polls, discarding()) == {}, "before, it may have had a consumer"
+    assert set(held(polls, discarding(**{"last_seq": 71} | changes))) == expected
+
+
+def test_an_interest_stream_is_well_five_minutes_after_the_last_message() -> None:
+    polls = Polls()
+    assert held(polls, discarding(70), consumer()) == {}
+    began = polls.now + POLL
+    for _ in range(int(300 / POLL) + 1):
+        assert held(polls, discarding(71)) == {"no_interest": began}
+    assert held(polls, discarding(71)) == {}
+
+
+def test_what_the_last_consumer_received_was_kept() -> None:
+    polls = Polls()
+    held(polls, discarding(70, consumers=1), consumer())
+    assert held(polls, discarding(71)) == {}
+    assert held(polls, discarding(71)) == {}
 
 
 def test_mirrors_and_sources_are_interest_too() -> None:
+    polls = Polls()
     copy = stream("COPY", origins=(StreamOrigin("ORDERS", 0, 1.0, ""),))
-    assert held(Polls(), orders(70, **DISCARDING), copy) == {}
+    for last_seq in (70, 71):
+        assert held(polls, discarding(last_seq), copy) == {}
 
 
 QUEUE = stream_config(retention="workqueue")
@@ -97,6 +118,22 @@ def test_messages_of_a_work_queue_that_no_consumer_gets_are_unreachable_after_a_
     assert held(polls, queue(), idle) == {"unreachable_messages": began}
     assert held(polls, queue(), consumer(num_pending=1)) == {}
     assert held(polls, queue(), idle) == {}, "it begins again"
+
+
+@pytest.mark.parametrize("between", [queue(0), queue(4, 0)], ids=["empty", "no consumer"])
+def test_a_queue_that_was_empty_or_without_consumers_begins_again(between: Any) -> None:
+    polls = Polls()
+    held(polls, queue(), consumer())
+    for _ in range(6):
+        assert held(polls, between, consumer()) == {}
+    assert held(polls, queue(), consumer()) == {}
+
+
+def test_what_a_source_of_another_stream_reads_is_not_unreachable() -> None:
+    polls = Polls()
+    copy = stream("COPY", origins=(StreamOrigin("ORDERS", 4, 1.0, ""),))
+    for _ in range(6):
+        assert held(polls, queue(), consumer(), copy) == {}
 
 
 @pytest.mark.parametrize(
