@@ -114,6 +114,7 @@ CONSUMER_RECREATED_LAST_EVENT_TIMESTAMP_SECONDS = last_event_of(CONSUMER_RECREAT
 CONSUMER_LEADER_CHANGES = _consumer("consumer_leader_changes_total",
     "Leader changes of this consumer, since the exporter started. "
     "Two elections between two polls count once.",
-    level=_FULL, origin=_DERIVED)
+    level=_FULL, origin=_DERIVED,
+    purpose="For who compares the elections of a consumer with those of its stream, or migrates.")
 CONSUMER_LEADER_CHANGES_LAST_EVENT_TIMESTAMP_SECONDS = last_event_of(CONSUMER_LEADER_CHANGES,
     purpose="For own rules: an event counts even if its counter began with it.")

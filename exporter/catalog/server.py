@@ -158,7 +158,8 @@ META_LEADER = _meta("meta_leader",
 META_SIZE = _meta("meta_size",
     "Members of the meta group, reachable or not. "
     "A quorum needs more than half of them.",
-    source="jsz: meta_cluster.cluster_size")
+    source="jsz: meta_cluster.cluster_size",
+    purpose="For own rules about the quorum of the meta group.")
 META_PENDING = _meta("meta_pending",
     "Operations that the meta leader has not applied yet.",
     source="jsz: meta_cluster.pending")

@@ -11,7 +11,7 @@ from support.collected import over_all
 from support.documents import ROOT
 
 from exporter import catalog
-from exporter.metric import Kind, Metric
+from exporter.metric import PREFIX, Kind, Metric
 
 CONSTANTS: Final = {
     value.name: name for name, value in vars(catalog).items() if isinstance(value, Metric)
@@ -29,13 +29,16 @@ def queries() -> str:
 
 @cache
 def rollup_sources() -> str:
-    return "".join(path.read_text() for path in (ROOT / "spark_rollups").rglob("*.py"))
+    """Code has metrics as constants, the tables of columns by name."""
+    files = (ROOT / "spark_rollups").rglob("*.*")
+    return "".join(path.read_text() for path in files if path.suffix in (".py", ".toml"))
 
 
 def is_used(metric: Metric) -> bool:
     series = metric.name + ("_bucket" if metric.kind is Kind.HISTOGRAM else "")
     in_query = re.search(rf"{series}(?![a-z0-9_])", queries())
-    return bool(in_query or re.search(rf"\b{CONSTANTS[metric.name]}\b", rollup_sources()))
+    words = f"{CONSTANTS[metric.name]}|{metric.name.removeprefix(PREFIX)}"
+    return bool(in_query or re.search(rf"\b({words})\b", rollup_sources()))
 
 
 @over_all(
