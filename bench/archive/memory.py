@@ -82,9 +82,10 @@ def _forget(wal: Wal, decoder: Decoder, idle: IdleSeries, now: int) -> None:
     idle.forget(now)
     wal.seal()
     wal.remove(wal.sealed_segments())
-    later = now + _WEEK + 3 * _HOUR
-    decoder.forget_unused(later)
-    idle.forget(later)
+    # A week at once would be a clock that was set: nothing is forgotten then.
+    for later in range(now, now + _WEEK + 3 * _HOUR + 1, 3 * _HOUR):
+        decoder.forget_unused(later)
+        idle.forget(later)
     gc.collect()
 
 
